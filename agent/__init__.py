@@ -1,0 +1,1 @@
+"""Doing it: ground, recall, draft, check, run, repair, answer, learn."""

@@ -1,0 +1,1 @@
+"""Schema text, guard, read-only execution, comparing results."""

@@ -1,0 +1,1 @@
+"""Seeding, question sets, measuring."""

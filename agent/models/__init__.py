@@ -1,0 +1,1 @@
+"""One port for language models, and the adapters behind it."""

@@ -1,0 +1,87 @@
+"""The port to language models, in the loop's words: a prompt goes in, a reply comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+
+class ModelError(Exception):
+    """Failure: no reply came. The message says what the user can do next."""
+
+
+class ModelUnavailableError(ModelError):
+    """No model, a wrong key, no network, or the provider stayed down past the deadline."""
+
+
+class BudgetExhaustedError(ModelError):
+    """The next call could cost more than is left of the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message after the stable part."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model is shown.
+
+    `stable` (instructions, schema, glossary) comes first and is the same for every question about one
+    database, so that prefix caches can keep it; `turns` alternate and end with a user turn.
+    """
+
+    stable: str
+    turns: tuple[Turn, ...]
+    max_tokens: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and money of one or more calls. `cost_usd` is None where the price is unknown, 0.0 where free."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `text` is the raw reply, or the SQL field of a structured one.
+
+    `declined` carries the model's own words when it says the question cannot be answered from the schema.
+    """
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    stop: Literal["end", "length"] = "end"
+    declined: str | None = None
+
+
+class Model(Protocol):
+    """A language model. `name` is what `--model` takes, and what is stored with an attempt."""
+
+    @property
+    def name(self) -> str: ...
+
+    def complete(self, prompt: Prompt) -> Reply:
+        """Reply to the prompt. Raises ModelError when no reply can be had."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What happened and what is known: the ledger, episodes in Cognee, the schema and its glossary."""

@@ -1,0 +1,48 @@
+"""An episode: one remembered question with the SQL that answered it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+_NAMESPACE = uuid.UUID("6d4d4be8-2c0e-5d0e-9a39-4b7e4c8d1f6e")
+
+
+def episode_id(bucket: str, masked: str, sql: str) -> uuid.UUID:
+    """Give the lasting identity of an episode: bucket, masked question and SQL, case-sensitive.
+
+    >>> episode_id("b", "How many <value>?", "SELECT 1") == episode_id("b", "How many <value>?", "SELECT 1")
+    True
+    >>> episode_id("b", "q", "SELECT 1") == episode_id("b", "q", "select 1")
+    False
+    """
+    return uuid.uuid5(_NAMESPACE, "\x1f".join((bucket, masked, sql)))
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What worked once. Origin and verifier are set when it is written and never edited.
+
+    `kind` and `tables` are the intent that `bucket` is the hash of; `masked` is the question with its
+    literals replaced; `sql` is normalised; `skeleton` is its shape without names and literals.
+    `origin` says who wrote it (`seed:<pack>`, `feedback:<attempt>`, `train:<run>`); `verifier` what vouched
+    for it (`gold`, `person`, `agreement`); `batch` all that one source wrote at one time.
+    `schema_fingerprint` is the schema version it was verified on; `result_fingerprint` what it returned then.
+    """
+
+    bucket: str
+    kind: str
+    tables: tuple[str, ...]
+    question: str
+    masked: str
+    sql: str
+    skeleton: str
+    origin: str
+    verifier: str
+    batch: str
+    schema_fingerprint: str
+    result_fingerprint: str
+
+    @property
+    def id(self) -> uuid.UUID:
+        return episode_id(self.bucket, self.masked, self.sql)

@@ -1,0 +1,1 @@
+"""How to go about it: synapses, their plasticity and their store."""
