@@ -1,0 +1,87 @@
+"""Finding the SQL in what a model wrote."""
+
+from __future__ import annotations
+
+import re
+
+from agent.database.result import QueryRejected
+
+_FENCE = re.compile(r"```[ \t]*([A-Za-z0-9_+-]*)[ \t]*\r?\n?(.*?)(?:```|\Z)", re.DOTALL)
+_PREFIX = re.compile(r"^\s*(?:SQL\s*Query|SQL|Query|Answer)\s*:\s*", re.IGNORECASE)
+_OPENING = re.compile(r"(?:^|(?<=[\s:(]))(?=(?:SELECT|WITH|VALUES)\b)", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"\s*(?:SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|DROP|ALTER|TRUNCATE|ATTACH|DETACH|PRAGMA"
+    r"|VACUUM|REINDEX|ANALYZE|EXPLAIN|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|GRANT|REVOKE|COPY|CALL|DO|SET|EXEC)\b",
+    re.IGNORECASE,
+)
+_LEADING_COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|\Z)|/\*.*?\*/)", re.DOTALL)
+
+
+def read_sql(reply: str) -> str:
+    """Take the one SQL statement out of a reply.
+
+    Reads past Markdown fences, prefixes such as `SQLQuery:`, leading comments, prose around the statement and
+    a trailing semicolon. A semicolon inside a literal belongs to the statement; a second statement is kept, so
+    that the guard refuses it.
+
+    Raises:
+        QueryRejected: the reply is empty or holds no SQL.
+
+    >>> read_sql("Sure!\\n```sql\\nSELECT 1;\\n```")
+    'SELECT 1'
+    >>> read_sql("SQLQuery: -- all\\nSELECT ';' AS x;")
+    "SELECT ';' AS x"
+    """
+    text = reply.strip()
+    if not text:
+        raise QueryRejected("The reply was empty. Reply with one SELECT statement.", rule="no_sql")
+    fenced = [body for _, body in _FENCE.findall(text) if _starts_statement(body)]
+    text = fenced[0] if fenced else text.replace("```", " ")
+    text = _without_opening(text)
+    if not _STATEMENT.match(text):
+        opening = _OPENING.search(text)
+        if opening is None or not re.search(r"\bFROM\b|\bSELECT\b", text[opening.start() :], re.IGNORECASE):
+            raise QueryRejected("The reply holds no SQL. Reply with one SELECT statement only.", rule="no_sql")
+        text = text[opening.start() :]
+    return _up_to_the_end(text)
+
+
+def _starts_statement(text: str) -> bool:
+    return _STATEMENT.match(_without_opening(text)) is not None
+
+
+def _without_opening(text: str) -> str:
+    """Drop prefixes and comments before the first word, in any order and number."""
+    while True:
+        shorter = _PREFIX.sub("", text, count=1)
+        if comment := _LEADING_COMMENT.match(shorter):
+            shorter = shorter[comment.end() :]
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def _up_to_the_end(text: str) -> str:
+    """Cut at the first semicolon outside of quotes and comments if only prose, or nothing, follows it."""
+    quote, index = "", 0
+    while index < len(text):
+        char, pair = text[index], text[index : index + 2]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        elif char == "[":
+            quote = "]"
+        elif pair == "--":
+            index = _skip_to(text, index, "\n")
+        elif pair == "/*":
+            index = _skip_to(text, index, "*/")
+        elif char == ";" and not _starts_statement(text[index + 1 :]):
+            return text[:index].strip()
+        index += 1
+    return text.strip().rstrip(";").rstrip()
+
+
+def _skip_to(text: str, index: int, end: str) -> int:
+    found = text.find(end, index)
+    return len(text) if found < 0 else found + len(end) - 1

@@ -1,0 +1,42 @@
+"""Reading a question as it was typed: cleaned of what no person meant, refused when it is none."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+LONGEST = 4_000
+"""The longest question read, in characters after cleaning."""
+
+_TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+class QuestionError(Exception):
+    """The text is no question that can be answered. The message says what to do next."""
+
+
+def read_question(text: str) -> str:
+    """Clean a typed question: NFC, one line, no terminal escapes, zero-width or control characters.
+
+    Raises:
+        QuestionError: nothing is left, or more than `LONGEST` characters are.
+
+    >>> read_question("How many\\u200b customers\\x1b[31m are there?\\n")
+    'How many customers are there?'
+    """
+    if len(text) > 8 * LONGEST:
+        raise QuestionError(_too_long(len(text)))
+    text = unicodedata.normalize("NFC", _TERMINAL_ESCAPE.sub("", text))
+    kept = (" " if c in "\t\n\r\x0b\x0c\x85" else c for c in text)
+    text = "".join(c for c in kept if c == " " or unicodedata.category(c) not in _INVISIBLE)
+    text = " ".join(text.split())
+    if not any(c.isalnum() for c in text):
+        raise QuestionError('The question is empty. Ask for example: hebbql ask "How many customers are there?"')
+    if len(text) > LONGEST:
+        raise QuestionError(_too_long(len(text)))
+    return text
+
+
+def _too_long(length: int) -> str:
+    return f"The question has {length:,} characters; at most {LONGEST:,} are read. Ask one thing at a time."

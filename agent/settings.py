@@ -1,0 +1,90 @@
+"""Everything that the environment decides, read once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout: `data/` and `runs/` lie in it."""
+
+
+class SettingsError(Exception):
+    """A variable cannot be read. The message names it and what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are and how far they may go. Every field has a variable `HEBBQL_…`, see `from_env`.
+
+    `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process may
+    spend on hosted models; `context_tokens` the window of a local model.
+    """
+
+    database: str = str(ROOT / "data" / "northwind.sqlite")
+    brain: str | None = None
+    model: str | None = None
+    data: Path = ROOT / "data"
+    runs: Path = ROOT / "runs"
+    anthropic_key: str | None = field(default=None, repr=False)
+    anthropic_base_url: str | None = None
+    openai_key: str | None = field(default=None, repr=False)
+    openai_base_url: str | None = None
+    sql_deadline: float = 10.0
+    row_cap: int = 1_000
+    byte_cap: int = 1_000_000
+    model_deadline: float = 120.0
+    lease_wait: float = 120.0
+    max_cost_usd: float | None = None
+    threads: int | None = None
+    context_tokens: int = 8_192
+    recall_limit: int = 3
+
+    @property
+    def models(self) -> Path:
+        """The folder of local models."""
+        return self.runs / "models"
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] = os.environ) -> Settings:
+        """Read the variables that are set and not empty.
+
+        Raises:
+            SettingsError: one is not a number, or not above zero.
+        """
+        default = cls()
+        words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}
+
+        def number(name: str) -> float | None:
+            if not words[name]:
+                return None
+            try:
+                value = float(words[name])
+            except ValueError:
+                value = -1.0
+            if not 0 < value < float("inf"):
+                raise SettingsError(f"HEBBQL_{name.upper()} must be a number above 0, not {words[name]!r}.")
+            return value
+
+        return cls(
+            database=words["database"] or default.database,
+            brain=words["brain"] or None,
+            model=words["model"] or None,
+            data=Path(words["data"]) if words["data"] else default.data,
+            runs=Path(words["runs"]) if words["runs"] else default.runs,
+            anthropic_key=environ.get("ANTHROPIC_API_KEY", "").strip() or None,
+            anthropic_base_url=environ.get("ANTHROPIC_BASE_URL", "").strip() or None,
+            openai_key=words["openai_key"] or environ.get("OPENAI_API_KEY", "").strip() or None,
+            openai_base_url=words["openai_base_url"] or environ.get("OPENAI_BASE_URL", "").strip() or None,
+            sql_deadline=number("sql_deadline") or default.sql_deadline,
+            row_cap=int(number("row_cap") or default.row_cap),
+            byte_cap=int(number("byte_cap") or default.byte_cap),
+            model_deadline=number("model_deadline") or default.model_deadline,
+            lease_wait=number("lease_wait") or default.lease_wait,
+            max_cost_usd=number("max_cost_usd"),
+            threads=int(number("threads") or 0) or None,
+            context_tokens=int(number("context_tokens") or default.context_tokens),
+            recall_limit=int(number("recall_limit") or default.recall_limit),
+        )
