@@ -1,0 +1,229 @@
+"""The command line: Typer parses, one call into the app works, Rich renders."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED = 1, 1, 2, 3, 4
+EXIT_CODES = {"answered": 0, "abstained": ABSTAINED, "refused": REFUSED, "failed": FAILED}
+
+cli = typer.Typer(
+    name="hebbql",
+    help="Ask a database in plain language. It remembers what worked and gets better at it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+models = typer.Typer(help="List and fetch the models.", invoke_without_command=True, rich_markup_mode=None)
+cli.add_typer(models, name="models")
+
+Database = Annotated[
+    str | None,
+    typer.Option("--db", metavar="URL", help="SQLite file or SQLAlchemy URL; Northwind by default.", show_default=False),
+]
+Brain = Annotated[
+    Path | None,
+    typer.Option("--brain", metavar="DIR", help="Folder of the memory; one per database by default.", show_default=False),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="0.5b, 1.5b, a .gguf path, claude, claude-…, openai:NAME, recorded:FILE.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+@cli.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in plain language.")],
+    db: Database = None,
+    brain: Brain = None,
+    model: ModelName = None,
+    no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing; answer from the schema.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer a question, with the SQL that ran and the memories it used.
+
+    Exit code: 0 answered, 3 abstained, 4 refused, 1 failed, 2 usage.
+    """
+    from agent.doors import rendering
+
+    with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app, rendering.progress(as_json) as show:
+        for attempt in app.ask(question):
+            show(attempt)
+    rendering.answer(attempt, as_json=as_json)
+    raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
+
+
+@cli.command()
+def teach(
+    text: Annotated[str, typer.Argument(help='Such as "revenue means UnitPrice * Quantity".')],
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Add a business term to the glossary of this database."""
+    from agent.doors import rendering
+
+    with _opened(db, brain, None, as_json=as_json) as app:
+        rendering.outcome(app.teach(text), as_json=as_json)
+
+
+@cli.command()
+def feedback(
+    attempt: Annotated[str, typer.Argument(metavar="ID", help="The id that `ask` printed.")],
+    verdict: Annotated[str | None, typer.Argument(metavar="[good|bad]", help="Was the answer right?")] = None,
+    sql: Annotated[str | None, typer.Option("--sql", help="The right SQL; it is run and remembered.")] = None,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether an answer was right: good is remembered, bad is weakened and forgotten, --sql corrects it."""
+    from agent.doors import rendering
+
+    if (verdict is None) == (sql is None) or verdict not in (None, "good", "bad"):
+        _stop("Say one of: hebbql feedback ID good | bad | --sql \"SELECT …\"", USAGE, as_json=as_json)
+    with _opened(db, brain, None, as_json=as_json) as app:
+        rendering.outcome(app.feedback(attempt, verdict=verdict, sql=sql), as_json=as_json)
+
+
+@cli.command()
+def forget(
+    episode: Annotated[str | None, typer.Argument(metavar="[EPISODE]", help="An episode's id, or its start.")] = None,
+    bucket: Annotated[str | None, typer.Option("--bucket", help="Every episode of a bucket.")] = None,
+    batch: Annotated[str | None, typer.Option("--batch", help="Every episode of a batch, such as a seed pack.")] = None,
+    erase: Annotated[bool, typer.Option("--erase", help="Also take the bytes out of every store.")] = False,
+    yes: Yes = False,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Take episodes out of the memory, and prove that they are gone."""
+    from agent.doors import rendering
+
+    if sum(choice is not None for choice in (episode, bucket, batch)) != 1:
+        _stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
+    with _opened(db, brain, None, as_json=as_json) as app:
+        chosen = app.select(episode=episode, bucket=bucket, batch=batch)
+        if not yes and not as_json and len(chosen) > 1:
+            typer.confirm(f"Forget {len(chosen)} episodes?", abort=True, err=True)
+        rendering.outcome(app.forget(chosen, erase=erase), as_json=as_json)
+
+
+@cli.command()
+def seed(
+    pack: Annotated[Path | None, typer.Argument(help="JSON lines; the shipped pack by default.")] = None,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Load a pack of curated episodes; each is run and checked first, a wrong one is refused by name."""
+    from agent.doors import rendering
+
+    with _opened(db, brain, None, as_json=as_json, seeding=False) as app:
+        report = app.seed(pack)
+    rendering.seeded(report, as_json=as_json)
+    raise typer.Exit(GATE_RED if report.refused else 0)
+
+
+@models.callback()
+def list_models(context: typer.Context, as_json: Json = False) -> None:
+    """List the models: which are here, verified, and which a key or an endpoint makes available."""
+    if context.invoked_subcommand is None:
+        from agent.doors import rendering
+
+        with _failures(as_json):
+            rendering.models(_app().models(_settings()), as_json=as_json)
+
+
+@models.command()
+def pull(name: Annotated[str, typer.Argument(help="0.5b or 1.5b.")], as_json: Json = False) -> None:
+    """Fetch a local model, verify its hash, and keep it."""
+    from agent.doors import rendering
+
+    with _failures(as_json), rendering.download() as show:
+        path = _app().pull_model(_settings(), name, progress=show)
+    rendering.pulled(name, path, as_json=as_json)
+
+
+@cli.command()
+def doctor(db: Database = None, brain: Brain = None, model: ModelName = None, as_json: Json = False) -> None:
+    """Check everything an answer needs, and say how to mend what is broken. Exit 1 if anything is."""
+    from agent.doors import rendering
+
+    with _failures(as_json):
+        findings = _app().doctor(_settings(db, brain, model))
+    rendering.findings(findings, as_json=as_json)
+    raise typer.Exit(GATE_RED if any(not finding.ok for finding in findings) else 0)
+
+
+def main() -> None:
+    """Run the command line. A user never sees a traceback: what we foresee has a message and an exit code."""
+    try:
+        cli(prog_name="hebbql")
+    except KeyboardInterrupt:
+        _stop("Interrupted. What was settled is kept.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(FAILED) from None
+
+
+def _app() -> Any:
+    import agent.app
+
+    return agent.app
+
+
+def _settings(db: str | None = None, brain: Path | None = None, model: str | None = None) -> Any:
+    return _app().read_settings(os.environ, database=db, brain=brain, model=model)
+
+
+@contextmanager
+def _opened(
+    db: str | None, brain: Path | None, model: str | None, *, as_json: bool, memory: bool = True, seeding: bool = True
+) -> Iterator[App]:
+    from agent.doors import rendering
+
+    with (
+        _failures(as_json),
+        _app().open_app(_settings(db, brain, model), memory=memory, seeding=seeding, say=rendering.say()) as app,
+    ):
+        yield app
+
+
+@contextmanager
+def _failures(as_json: bool) -> Iterator[None]:
+    """Turn what the app raises into a message and an exit code."""
+    app = _app()
+    try:
+        yield
+    except app.USAGE_ERRORS as error:
+        _stop(str(error), USAGE, as_json=as_json)
+    except app.FAILURES as error:
+        _stop(str(error), FAILED, as_json=as_json)
+
+
+def _stop(message: str, code: int, *, as_json: bool = False) -> None:
+    if as_json:
+        typer.echo(json.dumps({"status": "usage" if code == USAGE else "failed", "message": message}, ensure_ascii=False))
+    typer.echo(f"hebbql: {message}", err=True)
+    raise SystemExit(code)
+
+

@@ -1,0 +1,290 @@
+"""What the command line shows: Rich for people, one JSON object for programs.
+
+Everything that came from a database, a model or a memory is shown as plain text: control characters are made
+visible, so that no cell can move the cursor or set a colour.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agent.app import DownloadProgress, ModelInfo
+    from agent.attempt import Attempt
+    from agent.doctor import Finding
+    from agent.learning.feedback import Outcome
+    from agent.learning.seed import SeedReport
+
+SHOWN_ROWS = 50
+
+
+def plain(text: object) -> str:
+    """Show any cell as one line of harmless text.
+
+    >>> plain("a\\x1b[31mb\\nc")
+    'a\\\\x1b[31mb c'
+    >>> plain(None), plain(2.0), plain(b"\\x00\\xff")
+    ('NULL', '2.0', "x'00ff'")
+    """
+    if text is None:
+        return "NULL"
+    if isinstance(text, bytes):
+        return f"x'{text[:32].hex()}'" + ("…" if len(text) > 32 else "")
+    shown = []
+    for char in str(text):
+        if char in "\t\n\r":
+            shown.append(" ")
+        elif unicodedata.category(char) in ("Cc", "Cf", "Cs"):
+            shown.append(char.encode("unicode_escape").decode("ascii"))
+        else:
+            shown.append(char)
+    return "".join(shown)
+
+
+def number(cell: object) -> str:
+    """Show a cell; floats lose the noise past the ninth significant digit.
+
+    >>> number(0.1 + 0.2), number(1265793.0395), number(3)
+    ('0.3', '1265793.04', '3')
+    """
+    return f"{cell:.9g}" if isinstance(cell, float) else plain(cell)
+
+
+def answer(attempt: Attempt, *, as_json: bool) -> None:
+    """Print an answer: the rows, the SQL, the memories behind it, and what it cost."""
+    if as_json:
+        _print_json(answer_json(attempt))
+        return
+    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.syntax import Syntax
+
+    console = _console()
+    result = attempt.result
+    if result is not None:
+        console.print(_table(result.columns, result.rows[:SHOWN_ROWS]))
+        hidden = len(result.rows) - SHOWN_ROWS
+        if hidden > 0:
+            console.print(f"… and {hidden:,} more rows (all of them with --json)")
+        elif not result.rows:
+            console.print("No rows: the query ran and found nothing.")
+    if attempt.message:
+        console.print(escape(f"{attempt.status}: {plain(attempt.message)}"), highlight=False)
+    if attempt.sql:
+        console.print("\nSQL", style="bold")
+        console.print(Padding(Syntax(_pretty(attempt.sql), "sql", background_color="default", word_wrap=True), (0, 2)))
+    if attempt.recalled:
+        console.print("Memories", style="bold")
+        for memory in attempt.recalled:
+            line = f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})"
+            console.print(escape(line), highlight=False)
+    console.print(escape(_footer(attempt)), style="dim", highlight=False)
+
+
+def answer_json(attempt: Attempt) -> dict[str, Any]:
+    """Give the one object that `ask --json` prints. Bytes are hex text; infinite numbers are text."""
+    understood, result, usage = attempt.understood, attempt.result, attempt.usage
+    return {
+        "id": attempt.id,
+        "question": attempt.question,
+        "status": attempt.status,
+        "sql": attempt.sql or None,
+        "columns": list(result.columns) if result else [],
+        "rows": [[_json_cell(cell) for cell in row] for row in result.rows] if result else [],
+        "row_count": len(result.rows) if result else 0,
+        "truncated": bool(result and result.truncated),
+        "intent": {"kind": understood.intent.kind, "tables": list(understood.intent.tables)} if understood else None,
+        "bucket": understood.bucket if understood else None,
+        "path": attempt.path,
+        "model": attempt.model,
+        "approach": attempt.approach or None,
+        "recalled": [
+            {
+                "episode": str(memory.episode.id),
+                "question": memory.episode.question,
+                "sql": memory.episode.sql,
+                "bucket": memory.episode.bucket,
+                "score": round(memory.score, 4),
+                "why": memory.why,
+            }
+            for memory in attempt.recalled
+        ],
+        "attempts": [{"sql": draft.sql or draft.reply.text, "problem": draft.problem or None} for draft in attempt.drafts],
+        "seconds": {
+            "total": round(attempt.total_seconds, 3),
+            "recall": round(attempt.recall_seconds, 3),
+            "model": round(sum(draft.reply.seconds for draft in attempt.drafts), 3),
+            "database": round(sum(draft.result.seconds for draft in attempt.drafts if draft.result), 3),
+        },
+        "usage": {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "cost_usd": usage.cost_usd,
+        },
+        "message": attempt.message or None,
+    }
+
+
+@contextmanager
+def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
+    """Say on a terminal's stderr what the loop is at; silent where nobody watches."""
+    console = _console(stderr=True)
+    if as_json or not console.is_terminal:
+        yield lambda attempt: None
+        return
+    with console.status("Understanding the question …") as status:
+
+        def show(attempt: Attempt) -> None:
+            drafts = len(attempt.drafts)
+            if attempt.understood is None or not attempt.approach:
+                status.update("Recalling what worked before …")
+            elif drafts == 0:
+                status.update(f"{plain(attempt.model)} is writing SQL …")
+            elif attempt.wants_draft:
+                status.update(f"Mending draft {drafts}: {plain(attempt.drafts[-1].problem)[:80]} …")
+
+        yield show
+
+
+@contextmanager
+def download() -> Iterator[DownloadProgress]:
+    """A progress bar on stderr for fetching a model; a line every tenth where stderr is no terminal."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = _console(stderr=True)
+    if not console.is_terminal:
+        yield _tenths()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("Model", total=None)
+
+        def show(done: int, total: int, what: str) -> None:
+            bar.update(task, completed=done, total=total or None, description=what)
+
+        yield show
+
+
+def say() -> Callable[[str], None]:
+    """Print what is being done, on stderr."""
+    return lambda text: print(f"hebbql: {plain(text)}", file=sys.stderr, flush=True)
+
+
+def outcome(done: Outcome, *, as_json: bool) -> None:
+    """Print what a change to the memory came to."""
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        print(plain(done.message))
+
+
+def seeded(report: SeedReport, *, as_json: bool) -> None:
+    """Print how a seed pack fared; the refused ones by name."""
+    if as_json:
+        _print_json(asdict(report))
+        return
+    print(f"{report.pack}: {report.remembered} remembered, {report.known} known already, {len(report.refused)} refused.")
+    for refused in report.refused:
+        print(f"  {plain(refused.name)}: {plain(refused.reason)}")
+
+
+def models(known: Sequence[ModelInfo], *, as_json: bool) -> None:
+    """Print the models and whether each can be used."""
+    if as_json:
+        _print_json([asdict(model) for model in known])
+        return
+    rows = [(model.name, model.kind, _size(model.size_bytes), model.state, model.fix) for model in known]
+    _console().print(_table(("model", "kind", "size", "state", "to use it"), rows))
+
+
+def pulled(name: str, path: Path, *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"model": name, "path": str(path), "verified": True})
+    else:
+        print(f"{name} is here and its SHA-256 is right: {path}")
+
+
+def findings(found: Sequence[Finding], *, as_json: bool) -> None:
+    """Print each check, and the fix under those that failed."""
+    if as_json:
+        _print_json({"ok": all(finding.ok for finding in found), "checks": [asdict(finding) for finding in found]})
+        return
+    for finding in found:
+        print(f"{'ok    ' if finding.ok else 'BROKEN'}  {finding.name}: {plain(finding.detail)}")
+        if not finding.ok and finding.fix:
+            print(f"        {plain(finding.fix)}")
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for index, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
+        table.add_column(Text(plain(column)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(number(cell)) for cell in row))
+    return table
+
+
+def _pretty(sql: str) -> str:
+    return "".join(char if char in "\n\t" else plain(char) for char in sql)
+
+
+def _footer(attempt: Attempt) -> str:
+    seconds = f"{attempt.total_seconds:.1f} s"
+    cost = attempt.usage.cost_usd
+    money = "" if not cost else f" · ${cost:.4f}"
+    drafts = f" · {len(attempt.drafts)} drafts" if len(attempt.drafts) > 1 else ""
+    return (
+        f"\n{plain(attempt.model)} · path: {attempt.path}{drafts} · {seconds}{money} · id {attempt.id}\n"
+        f"Right? hebbql feedback {attempt.id} good"
+    )
+
+
+def _json_cell(cell: object) -> object:
+    if isinstance(cell, bytes):
+        return cell.hex()
+    if isinstance(cell, float) and (cell != cell or cell in (float("inf"), float("-inf"))):
+        return str(cell)
+    return cell
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _size(size_bytes: int | None) -> str:
+    return "" if size_bytes is None else f"{size_bytes / 1e6:,.0f} MB"
+
+
+def _tenths() -> DownloadProgress:
+    told = -1
+
+    def show(done: int, total: int, what: str) -> None:
+        nonlocal told
+        tenth = 10 * done // total if total else 0
+        if tenth > told:
+            told = tenth
+            print(f"hebbql: {what}: {10 * tenth} % of {total / 1e6:,.0f} MB", file=sys.stderr, flush=True)
+
+    return show
