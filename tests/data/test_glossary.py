@@ -74,9 +74,7 @@ def test_money_terms_give_the_known_totals(northwind: sqlite3.Connection) -> Non
         ("no boss", "Employees", 1),
     ],
 )
-def test_a_condition_picks_the_rows_it_names(
-    name: str, table: str, rows: int, northwind: sqlite3.Connection
-) -> None:
+def test_a_condition_picks_the_rows_it_names(name: str, table: str, rows: int, northwind: sqlite3.Connection) -> None:
     assert _value(northwind, f'SELECT COUNT(*) FROM "{table}" WHERE {_expression(name)}') == rows
 
 
