@@ -7,6 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from memory.errors import BrainError
+
+
+class StoreError(BrainError):
+    """Failure: the episode store cannot be read or written now. Nothing is lost, the ledger holds every episode."""
+
+
+class StoreBusyError(StoreError):
+    """Another process, or another brain of this process, has the store open."""
+
+
+class StoreDamagedError(StoreError):
+    """Files of the store are missing or broken. Without the store's folder it is rebuilt from the ledger."""
+
 
 @dataclass(frozen=True, slots=True)
 class Indexed:

@@ -1,0 +1,494 @@
+"""Episodes in Cognee, embedded and offline: one dataset per bucket. The only file that imports Cognee.
+
+Cognee keeps its settings in the environment and in module-wide caches, so one process has one open store at a
+time; opening a second is refused. After `close()` another folder can be opened.
+
+What is written per episode is its id and the text it is found by. The text goes to the vector store and the graph
+only: Cognee's own database and its logs see ids, so that erasing a dataset erases every byte of its texts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import io
+import logging
+import os
+import re
+import shutil
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from memory.embedder import Embedder
+from memory.store import Hit, Indexed, StoreBusyError, StoreDamagedError, StoreError
+
+if TYPE_CHECKING:
+    from memory.embedder import Vector
+
+_T = TypeVar("_T")
+_PROVIDER = "hebbql"
+_COLLECTION = "RememberedQuestion_text"
+_GRAPH_CACHE = 64 * 1024 * 1024
+"""Bytes of pages a dataset's graph keeps in memory; it holds a few hundred nodes."""
+_OPEN_LOCK = threading.Lock()
+_open_folder: Path | None = None
+
+
+def prepare_environment(folder: Path, embedder: Embedder) -> None:
+    """Make Cognee embedded, silent, offline and confined to `folder`. Call it before Cognee is first imported.
+
+    Sets variables of this process, because Cognee reads some of them again on every call. Everything that could
+    lead it elsewhere (a `.env` file, a server, a hub, tracing) is pinned too, whatever the caller's environment says.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    nothing = folder / "no_settings.env"
+    nothing.touch()
+    tokenizers = importlib.util.find_spec("litellm")
+    package = Path(tokenizers.origin).parent if tokenizers is not None and tokenizers.origin else folder
+    for name in [name for name in os.environ if name.startswith(("LANGFUSE_", "EMBEDDING_", "HUGGINGFACE_TOKENIZER"))]:
+        del os.environ[name]
+    for name in ("DB_PATH", "VECTOR_DB_URL", "GRAPH_FILE_PATH", "GRAPH_FILENAME", "LOG_FILE_NAME", "POOL_ARGS"):
+        os.environ.pop(name, None)
+    os.environ.update(
+        {
+            # An empty file: without it Cognee loads the caller's .env over these settings.
+            "COGNEE_ENV_FILE": str(nothing),
+            "DATA_ROOT_DIRECTORY": str(folder / "data"),
+            "SYSTEM_ROOT_DIRECTORY": str(folder / "system"),
+            "CACHE_ROOT_DIRECTORY": str(folder / "cache"),
+            "COGNEE_LOGS_DIR": str(folder / "logs"),
+            "COGNEE_REPOS_DIR": str(folder / "repos"),
+            "COGNEE_LOG_FILE": "false",
+            "LOG_LEVEL": "CRITICAL",
+            "TELEMETRY_DISABLED": "1",
+            "COGNEE_TRACING_ENABLED": "false",
+            "STORAGE_BACKEND": "local",
+            "CACHING": "false",
+            "USAGE_LOGGING": "false",
+            "DB_PROVIDER": "sqlite",
+            "DB_NAME": "cognee_db",
+            "VECTOR_DB_PROVIDER": "lancedb",
+            "VECTOR_DATASET_DATABASE_HANDLER": "lancedb",
+            "VECTOR_DB_SUBPROCESS_ENABLED": "false",
+            "GRAPH_DATABASE_PROVIDER": "ladybug",
+            "GRAPH_DATASET_DATABASE_HANDLER": "ladybug",
+            "GRAPH_DATABASE_SUBPROCESS_ENABLED": "false",
+            "KUZU_NUM_THREADS": "1",
+            "KUZU_BUFFER_POOL_SIZE": str(_GRAPH_CACHE),
+            "ENABLE_BACKEND_ACCESS_CONTROL": "true",
+            "EMBEDDING_PROVIDER": "custom",
+            "EMBEDDING_MODEL": f"{_PROVIDER}/{embedder.id}",
+            "EMBEDDING_DIMENSIONS": str(embedder.dimensions),
+            "EMBEDDING_API_KEY": "none-needed",
+            "COGNEE_SKIP_CONNECTION_TEST": "true",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "TIKTOKEN_CACHE_DIR": str(package / "litellm_core_utils" / "tokenizers"),
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_OFFLINE": "1",
+        }
+    )
+
+
+def _silence_cognee() -> None:
+    """Load Cognee's logging module ahead of Cognee and take its hands off the process.
+
+    Left alone it replaces the root logger's handlers, the exception hook and structlog's configuration, and writes
+    log files. Its messages go to the logger `cognee` instead, which drops them unless somebody adds a handler.
+    """
+    import structlog
+
+    name = "cognee.shared.logging_utils"
+    if name in sys.modules:
+        return
+    package = importlib.util.find_spec("cognee")
+    if package is None or package.origin is None:
+        raise StoreError("Cognee is not installed. Install the exact versions of the lock again, then retry.")
+    spec = importlib.util.spec_from_file_location(name, Path(package.origin).parent / "shared" / "logging_utils.py")
+    if spec is None or spec.loader is None:
+        raise StoreError("The installed Cognee is not the pinned one. Install the lock again, then retry.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    quiet = logging.getLogger("cognee")
+    quiet.addHandler(logging.NullHandler())
+    quiet.propagate = False
+    quiet.setLevel(logging.CRITICAL)
+
+    def get_logger(name: str | None = None, level: object = None) -> Any:
+        return structlog.wrap_logger(
+            logging.getLogger(f"cognee.{name or 'root'}"),
+            processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+            wrapper_class=structlog.stdlib.BoundLogger,
+            context_class=dict,
+        )
+
+    def setup_logging(log_level: object = None, name: str | None = None) -> Any:
+        module.__dict__["configure_external_library_logging"]()
+        return get_logger(name)
+
+    module.__dict__.update(get_logger=get_logger, setup_logging=setup_logging)
+
+
+class _Loop:
+    """An event loop on a thread of its own; `run` hands it one coroutine and waits for the outcome."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="hebbql-cognee", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        self.run(self._wind_down())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=10)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def _wind_down(self) -> None:
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self._loop.shutdown_default_executor()
+
+
+class CogneeStore:
+    """The episode store in `folder`. Nothing is imported or written before the first call that needs it.
+
+    Calls may come from several threads. Every method raises StoreError (StoreBusyError, StoreDamagedError).
+    """
+
+    def __init__(self, folder: Path, *, embedder: Embedder) -> None:
+        self._folder = folder.absolute()
+        self._embedder = embedder
+        self._lock = threading.RLock()
+        self._cognee: _Cognee | None = None
+
+    def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
+        """Write episodes into the bucket's dataset, in one run. What is there already is written over."""
+        if episodes:
+            self._do(lambda cognee: cognee.remember(self._dataset(bucket), episodes))
+
+    def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
+        """Search one dataset by the cosine of its texts to `text`, best first. An unknown bucket has none."""
+        if limit < 1:
+            return ()
+        [vector] = self._embedder.embed([text])
+        return self._do(lambda cognee: cognee.recall(self._dataset(bucket), vector, limit))
+
+    def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
+        """Take episodes out of search. Their bytes stay in the files until `erase`."""
+        if ids:
+            self._do(lambda cognee: cognee.forget(self._dataset(bucket), ids))
+
+    def erase(self, bucket: str, survivors: Sequence[Indexed]) -> None:
+        """Delete the bucket's files and write the survivors into new ones."""
+        self._do(lambda cognee: cognee.erase(self._dataset(bucket), survivors))
+
+    def members(self, bucket: str) -> frozenset[uuid.UUID]:
+        """Read the ids from the vector files and the graph themselves, not from Cognee's lists of them."""
+        return self._do(lambda cognee: cognee.members(self._dataset(bucket)))
+
+    def close(self) -> None:
+        """Close every file, end the thread and free the folder for another store. Safe to call twice."""
+        global _open_folder
+        with self._lock:
+            cognee, self._cognee = self._cognee, None
+            if cognee is None:
+                return
+            try:
+                cognee.close()
+            finally:
+                with _OPEN_LOCK:
+                    _open_folder = None
+
+    def _dataset(self, bucket: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", bucket):
+            raise StoreError(f"{bucket!r} is no bucket: letters, digits, '-' and '_' are allowed.")
+        return f"{self._embedder.id}-{bucket}"
+
+    def _do(self, work: Callable[[_Cognee], Coroutine[Any, Any, _T]]) -> _T:
+        cognee = self._opened()
+        try:
+            return cognee.run(work(cognee))
+        except StoreError:
+            raise
+        except Exception as problem:
+            raise _as_store_error(problem, self._folder) from problem
+
+    def _opened(self) -> _Cognee:
+        global _open_folder
+        with self._lock:
+            if self._cognee is not None:
+                return self._cognee
+            with _OPEN_LOCK:
+                if _open_folder is not None:
+                    raise StoreBusyError(
+                        f"This process has the episodes in {_open_folder} open, and Cognee serves one folder at a "
+                        f"time. Close that brain before you open {self._folder}, or use another process."
+                    )
+                _open_folder = self._folder
+            try:
+                self._cognee = _Cognee(self._folder, self._embedder)
+            except Exception as problem:
+                with _OPEN_LOCK:
+                    _open_folder = None
+                if isinstance(problem, StoreError):
+                    raise
+                raise _as_store_error(problem, self._folder) from problem
+            return self._cognee
+
+
+def _as_store_error(problem: Exception, folder: Path) -> StoreError:
+    words = f"{type(problem).__name__}: {problem}"
+    if re.search(r"could not set lock|database is locked|lock on file|Resource temporarily unavailable", words, re.I):
+        return StoreBusyError(
+            f"Another process has the episodes in {folder} open. Wait until it ends, or end it, then retry. ({words})"
+        )
+    if isinstance(problem, OSError) and problem.errno in (28, 122):
+        return StoreError(f"The disk that holds {folder} is full. Free some space, then retry. ({words})")
+    if isinstance(problem, PermissionError):
+        return StoreError(f"{folder} may not be written. Give yourself the right to, then retry. ({words})")
+    return StoreDamagedError(
+        f"The episodes in {folder} cannot be used: {words}. Delete this folder, nothing is lost: the next start "
+        "rebuilds it from the ledger."
+    )
+
+
+class _Cognee:
+    """Cognee itself, configured for one folder and driven from the thread of `_Loop`."""
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self._folder = folder
+        self._embedder = embedder
+        first = "cognee" not in sys.modules
+        prepare_environment(folder, embedder)
+        if first:
+            _silence_cognee()
+        import cognee
+
+        if not first:
+            _forget_settings()
+        self._cognee = cognee
+        self._offer_embedder()
+        self._point = _point_class()
+        self._datasets: dict[str, uuid.UUID] = {}
+        self._loop = _Loop()
+        try:
+            self.run(self._set_up())
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return self._loop.run(work)
+
+    def close(self) -> None:
+        try:
+            self.run(self._release())
+        finally:
+            self._loop.close()
+
+    async def _set_up(self) -> None:
+        from cognee.low_level import setup
+        from cognee.modules.users.methods import get_default_user
+
+        # The migrations that build its database print.
+        with contextlib.redirect_stdout(io.StringIO()):
+            await setup()
+        self._user = await get_default_user()
+
+    async def _release(self) -> None:
+        from cognee.infrastructure.databases.graph.get_graph_engine import _create_graph_engine
+        from cognee.infrastructure.databases.relational import get_relational_engine
+        from cognee.infrastructure.databases.vector.create_vector_engine import _create_vector_engine
+
+        for engines in (_create_vector_engine, _create_graph_engine):
+            engines.cache_clear()
+            await engines.cache_await_closed()
+        await get_relational_engine().engine.dispose()
+
+    def _offer_embedder(self) -> None:
+        import litellm
+        from litellm.llms.custom_llm import CustomLLM
+
+        embedder = self._embedder
+
+        class Local(CustomLLM):  # type: ignore[misc]
+            async def aembedding(self, model: str, input: list[str], model_response: Any, *_: Any, **__: Any) -> Any:
+                vectors = await asyncio.to_thread(embedder.embed, input)
+                model_response.data = [
+                    {"object": "embedding", "index": index, "embedding": vector.tolist()}
+                    for index, vector in enumerate(vectors)
+                ]
+                model_response.model = model
+                return model_response
+
+        litellm.drop_params = True
+        litellm.telemetry = False
+        others = [item for item in litellm.custom_provider_map if item["provider"] != _PROVIDER]
+        litellm.custom_provider_map = [*others, {"provider": _PROVIDER, "custom_handler": Local()}]
+        litellm.utils.custom_llm_setup()
+
+    async def remember(self, dataset: str, episodes: Sequence[Indexed]) -> None:
+        from cognee.modules.pipelines.models.PipelineRunInfo import PipelineRunErrored
+        from cognee.modules.pipelines.tasks.task import Task
+        from cognee.tasks.ingestion.data_item import DataItem
+        from cognee.tasks.storage import add_data_points
+
+        texts = {episode.id: episode.text for episode in episodes}
+        # Embedded here, in one go, the vectors are only looked up when Cognee asks for them one by one.
+        await asyncio.to_thread(self._embedder.embed, list(texts.values()))
+        point = self._point
+
+        async def as_points(items: list[Any]) -> list[Any]:
+            return [point(id=item.data_id, text=texts[item.data_id]) for item in items]
+
+        runs = await self._cognee.run_custom_pipeline(
+            tasks=[Task(as_points, needs_llm=False), Task(add_data_points, needs_llm=False)],
+            data=[DataItem(data=None, data_id=id) for id in texts],
+            dataset=dataset,
+            user=self._user,
+            pipeline_name="remember_episodes",
+        )
+        for run in runs.values() if isinstance(runs, dict) else [runs]:
+            if isinstance(run, PipelineRunErrored):
+                raise StoreError(f"Cognee did not take the episodes: {run.error_message or run.payload}. Retry.")
+
+    async def recall(self, dataset: str, vector: Vector, limit: int) -> Sequence[Hit]:
+        found = await self._find(dataset)
+        if found is None:
+            return ()
+        from cognee.context_global_variables import set_database_global_context_variables
+        from cognee.infrastructure.databases.vector import get_vector_engine_async
+
+        async with set_database_global_context_variables(found, self._user.id, permission_type="read"):
+            engine = await get_vector_engine_async()
+            if not await engine.has_collection(_COLLECTION):
+                return ()
+            results = await engine.search(_COLLECTION, query_vector=vector.tolist(), limit=limit)
+        return tuple(Hit(uuid.UUID(str(result.id)), 1.0 - result.score) for result in results)
+
+    async def forget(self, dataset: str, ids: Sequence[uuid.UUID]) -> None:
+        if await self._find(dataset) is None:
+            return
+        for id in ids:
+            await self._cognee.forget(data_id=id, dataset=dataset, user=self._user)
+
+    async def erase(self, dataset: str, survivors: Sequence[Indexed]) -> None:
+        if await self._find(dataset) is not None:
+            await self._cognee.forget(dataset=dataset, user=self._user)
+            self._datasets.pop(dataset, None)
+        for place in self._places(dataset):
+            # Cognee removes both; a crash in between may have left one.
+            if place.is_dir():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        if survivors:
+            await self.remember(dataset, survivors)
+
+    async def members(self, dataset: str) -> frozenset[uuid.UUID]:
+        vectors, graph = self._places(dataset)
+        found: set[str] = set()
+        if vectors.is_dir():
+            import lancedb
+
+            connection = await lancedb.connect_async(str(vectors))
+            for name in (await connection.list_tables()).tables:
+                table = await connection.open_table(name)
+                rows = await table.query().select(["id"]).to_arrow()
+                found.update(rows.column("id").to_pylist())
+        if graph.exists():
+            found.update(await self._graph_ids(graph))
+        return frozenset(uuid.UUID(id) for id in found)
+
+    async def _graph_ids(self, graph: Path) -> list[str]:
+        import ladybug
+        from cognee.infrastructure.databases.graph.get_graph_engine import graph_engine_cache
+
+        # Two handles on one file would each see their own cached pages, so Cognee's is closed first.
+        await graph_engine_cache.aevict_for_database(graph.name)
+
+        def read() -> list[str]:
+            database = ladybug.Database(str(graph), buffer_pool_size=_GRAPH_CACHE, max_num_threads=1)
+            try:
+                connection = ladybug.Connection(database)
+                try:
+                    rows = connection.execute("MATCH (n:Node) RETURN n.id").get_all()
+                finally:
+                    connection.close()
+            finally:
+                database.close()
+            return [row[0] for row in rows]
+
+        return await asyncio.to_thread(read)
+
+    async def _find(self, dataset: str) -> uuid.UUID | None:
+        known = self._datasets.get(dataset)
+        if known is not None:
+            return known
+        from cognee.modules.data.methods import get_authorized_dataset_by_name
+
+        found = await get_authorized_dataset_by_name(dataset, self._user, "read")
+        if found is None:
+            return None
+        self._datasets[dataset] = found.id
+        return self._datasets[dataset]
+
+    def _places(self, dataset: str) -> tuple[Path, Path]:
+        """Vector folder and graph file of a dataset: Cognee derives its id from name, owner and tenant."""
+        id = uuid.uuid5(uuid.NAMESPACE_OID, f"{dataset}{self._user.id}{self._user.tenant_id}")
+        home = self._folder / "system" / "databases" / str(self._user.id)
+        return home / f"{id}.lance.db", home / f"{id}.lbug"
+
+
+def _point_class() -> Any:
+    global _point
+    if _point is None:
+        from cognee.low_level import DataPoint
+
+        class RememberedQuestion(DataPoint):  # type: ignore[misc]
+            text: str
+            metadata: dict[str, Any] = {"index_fields": ["text"]}  # noqa: RUF012
+
+        _point = RememberedQuestion
+    return _point
+
+
+_point: Any = None
+
+
+def _forget_settings() -> None:
+    """Drop the settings Cognee cached for the folder that was open before, so that it reads them anew."""
+    from cognee.base_config import get_base_config
+    from cognee.infrastructure.databases.graph.config import get_graph_config
+    from cognee.infrastructure.databases.relational.config import get_relational_config
+    from cognee.infrastructure.databases.relational.create_relational_engine import create_relational_engine
+    from cognee.infrastructure.databases.vector.config import get_vectordb_config
+    from cognee.infrastructure.databases.vector.embeddings.config import get_embedding_config
+    from cognee.infrastructure.databases.vector.embeddings.get_embedding_engine import create_embedding_engine
+
+    for cached in (
+        get_base_config,
+        get_relational_config,
+        create_relational_engine,
+        get_vectordb_config,
+        get_graph_config,
+        get_embedding_config,
+        create_embedding_engine,
+    ):
+        cached.cache_clear()

@@ -1,0 +1,249 @@
+"""Which remembered episodes help with a question, and why each of them does."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from memory.embedder import Embedder, EmbedderError
+from memory.episode import Episode
+from memory.store import EpisodeStore, StoreError
+
+Level = Literal["bucket", "kind", "tables", "family"]
+
+MOST_DATASETS = 6
+"""Datasets searched for one question. Cognee keeps six open; a seventh closes the first."""
+
+_PER_DATASET = 8
+_WORDS_LOOKED_AT = 40
+
+
+class BucketSize(Protocol):
+    """One bucket of the ledger: the intent it stands for and how many episodes it holds now."""
+
+    @property
+    def bucket(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def tables(self) -> tuple[str, ...]: ...
+
+    @property
+    def active(self) -> int: ...
+
+
+class Episodes(Protocol):
+    """The record of all episodes, as recall reads it. Only active ones are given."""
+
+    def buckets(self) -> Sequence[BucketSize]: ...
+
+    def episodes(self, bucket: str) -> Sequence[Episode]: ...
+
+    def search(self, text: str, limit: int) -> Sequence[Episode]:
+        """Episodes of the whole family that share words with the text, best first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One episode and what speaks for it. `score` is in [0, 1]: rank by it, never threshold on it."""
+
+    episode: Episode
+    score: float
+    level: Level
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    bucket: str
+    kind: str
+    tables: tuple[str, ...]
+    question: str
+    masked: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    episode: Episode
+    wording: float
+    """Cosine of the two questions, or None's stand-in from shared words when no vectors can be had."""
+
+
+def indexed_text(episode: Episode) -> str:
+    """Give the text an episode is found by: the question as it was asked.
+
+    The masked question is not in it. It is compared apart, where it can be weighed.
+    """
+    return episode.question
+
+
+def _any(_episode: Episode) -> bool:
+    return True
+
+
+class Recall:
+    """Finds episodes by bucket first, then by its neighbours, never by a global favourite."""
+
+    def __init__(
+        self,
+        *,
+        episodes: Episodes,
+        store: EpisodeStore,
+        embedder: Embedder,
+        notice: Callable[[str], None] = lambda _trouble: None,
+    ) -> None:
+        """`notice` is told when the store cannot be read and recall goes on by shared words."""
+        self._episodes = episodes
+        self._store = store
+        self._embedder = embedder
+        self._notice = notice
+
+    def recall(
+        self,
+        *,
+        bucket: str,
+        kind: str,
+        tables: tuple[str, ...],
+        question: str,
+        masked: str,
+        limit: int = 3,
+        allowed: Callable[[Episode], bool] = _any,
+    ) -> tuple[Recalled, ...]:
+        """Give at most `limit` episodes, best first. What `allowed` turns down is never given.
+
+        Every candidate comes from the vector search of its dataset. Which datasets are searched, at most
+        MOST_DATASETS, is decided from the ledger: the bucket's own, then those of the same kind, of the same
+        tables, and those that hold episodes sharing words with the question. Never raises for a store or an
+        embedder that fails: then the ledger's lexical search decides, and `why` says so.
+        """
+        wanted = _Wanted(bucket, kind, tables, question, masked)
+        if limit < 1:
+            return ()
+        by_words = self._episodes.search(f"{question} {masked}", _WORDS_LOOKED_AT)
+        try:
+            candidates = self._by_meaning(wanted, by_words)
+            return self._ranked(wanted, candidates, limit, allowed, "")
+        except (StoreError, EmbedderError) as trouble:
+            self._notice(str(trouble))
+            shared = "; found by shared words, as the episode store could not be read"
+            return self._ranked(wanted, self._by_words(wanted, by_words), limit, allowed, shared)
+
+    def _by_meaning(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[_Candidate]:
+        found: dict[uuid.UUID, _Candidate] = {}
+        for bucket in self._worth_opening(wanted, by_words):
+            known = {episode.id: episode for episode in self._episodes.episodes(bucket)}
+            for hit in self._store.recall(bucket, wanted.question, _PER_DATASET):
+                # The store may still hold what the ledger has forgotten a moment ago.
+                if hit.id in known:
+                    found[hit.id] = _Candidate(known[hit.id], hit.score)
+        return list(found.values())
+
+    def _by_words(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[_Candidate]:
+        """Stand in for the store: shared words, best 1.0 and falling, then the rest of the bucket."""
+        found = {episode.id: _Candidate(episode, 1 - rank / _WORDS_LOOKED_AT) for rank, episode in enumerate(by_words)}
+        for episode in self._episodes.episodes(wanted.bucket):
+            found.setdefault(episode.id, _Candidate(episode, 0.0))
+        return list(found.values())
+
+    def _worth_opening(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[str]:
+        """Buckets to search, the most promising first."""
+        word_rank: dict[str, int] = {}
+        for rank, episode in enumerate(by_words):
+            word_rank.setdefault(episode.bucket, rank)
+
+        def promise(size: BucketSize) -> float:
+            words = 1 - word_rank.get(size.bucket, _WORDS_LOOKED_AT) / _WORDS_LOOKED_AT
+            return (size.bucket == wanted.bucket) * 9 + _nearness(wanted, size.kind, size.tables) + words
+
+        held = [size for size in self._episodes.buckets() if size.active]
+        best = sorted(held, key=lambda size: (-promise(size), size.bucket))[:MOST_DATASETS]
+        return [size.bucket for size in best]
+
+    def _ranked(
+        self,
+        wanted: _Wanted,
+        candidates: Iterable[_Candidate],
+        limit: int,
+        allowed: Callable[[Episode], bool],
+        remark: str,
+    ) -> tuple[Recalled, ...]:
+        usable = [candidate for candidate in candidates if allowed(candidate.episode)]
+        masked = self._masked_likeness(wanted, [candidate.episode for candidate in usable])
+        scored = [
+            Recalled(
+                candidate.episode,
+                _score(candidate.wording, likeness, wanted, candidate.episode),
+                level := _level(wanted, candidate.episode),
+                _why(level, candidate, remark),
+            )
+            for candidate, likeness in zip(usable, masked, strict=True)
+        ]
+        scored.sort(key=lambda recalled: (-recalled.score, str(recalled.episode.id)))
+        return _varied(scored, limit)
+
+    def _masked_likeness(self, wanted: _Wanted, episodes: Sequence[Episode]) -> list[float]:
+        if not episodes:
+            return []
+        try:
+            mine, *theirs = self._embedder.embed([wanted.masked, *(episode.masked for episode in episodes)])
+        except EmbedderError:
+            return [float(episode.masked == wanted.masked) for episode in episodes]
+        return [float(vector @ mine) for vector in theirs]
+
+
+def _nearness(wanted: _Wanted, kind: str, tables: tuple[str, ...]) -> float:
+    return (kind == wanted.kind) + _overlap(wanted.tables, tables)
+
+
+def _overlap(one: Iterable[str], other: Iterable[str]) -> float:
+    """Share of tables that both have (Jaccard): 1.0 for the same, 0.0 for none or for nothing linked."""
+    mine, theirs = set(one), set(other)
+    return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
+
+
+def _score(wording: float, masked: float, wanted: _Wanted, episode: Episode) -> float:
+    """Weigh wording, masked wording, kind and linked tables into one number in [0, 1]."""
+    return (
+        0.35 * min(max(wording, 0.0), 1.0)
+        + 0.25 * min(max(masked, 0.0), 1.0)
+        + 0.2 * (episode.kind == wanted.kind)
+        + 0.2 * _overlap(wanted.tables, episode.tables)
+    )
+
+
+def _level(wanted: _Wanted, episode: Episode) -> Level:
+    if episode.bucket == wanted.bucket:
+        return "bucket"
+    if episode.kind == wanted.kind:
+        return "kind"
+    return "tables" if set(episode.tables) == set(wanted.tables) else "family"
+
+
+def _why(level: Level, candidate: _Candidate, remark: str) -> str:
+    episode = candidate.episode
+    tables = ", ".join(episode.tables) or "no table"
+    reason = {
+        "bucket": "same bucket",
+        "kind": f"same kind of question on other tables ({episode.kind} over {tables})",
+        "tables": f"same tables, another kind of question ({episode.kind} over {tables})",
+        "family": f"near in meaning ({episode.kind} over {tables})",
+    }[level]
+    return f"{reason}{remark}" if remark else f"{reason}; wording {candidate.wording:.2f}"
+
+
+def _varied(ranked: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
+    """Take the best, but the same question with other literals only when nothing else is left."""
+    first: list[Recalled] = []
+    again: list[Recalled] = []
+    shown: set[tuple[str, str]] = set()
+    for recalled in ranked:
+        key = (recalled.episode.masked, recalled.episode.skeleton)
+        (again if key in shown else first).append(recalled)
+        shown.add(key)
+    chosen = (first + again)[:limit]
+    return tuple(sorted(chosen, key=lambda recalled: (-recalled.score, str(recalled.episode.id))))
