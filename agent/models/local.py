@@ -24,6 +24,8 @@ KEPT_PREFIXES = 8
 SOCKET_PATH_LIMIT = 100
 """Bytes that the path of a Unix socket may have on every system, with room for the file name."""
 
+_MARK = "the-question-goes-here"
+
 _QUIET = 0
 """llama.cpp: write nothing that is not an error of the program itself."""
 
@@ -261,11 +263,8 @@ class _Engine:
 
     def _opening(self, stable: str) -> str:
         """What the file's chat template writes for every prompt with this stable part."""
-        one, other = (
-            self._post("/apply-template", {"messages": _messages(stable, (Turn("user", mark),))})["prompt"]
-            for mark in ("a", "b")
-        )
-        return os.path.commonprefix([one, other])
+        whole = self._post("/apply-template", {"messages": _messages(stable, (Turn("user", _MARK),))})["prompt"]
+        return str(whole)[: str(whole).rfind(_MARK)] if _MARK in whole else ""
 
     def _restore(self, file: str) -> bool:
         with suppress(ModelError):

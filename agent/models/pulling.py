@@ -101,7 +101,9 @@ class HubSource:
                 unwanted = 0 if response.status_code == httpx.codes.PARTIAL_CONTENT else first
                 yield from _window(response.iter_bytes(CHUNK), unwanted, length - skip)
         except httpx.HTTPStatusError as problem:
-            raise SourceUnreachableError(f"The hub answered {problem.response.status_code} for {entry.hub}.") from problem
+            raise SourceUnreachableError(
+                f"The hub answered {problem.response.status_code} for {entry.hub}."
+            ) from problem
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise SourceUnreachableError(
                 f"The hub could not be reached ({type(problem).__name__}). Check the network and the proxy settings."
