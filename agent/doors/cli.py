@@ -203,7 +203,13 @@ def _opened(
 
     with (
         _failures(as_json),
-        _app().open_app(_settings(db, brain, model), memory=memory, seeding=seeding, say=rendering.say()) as app,
+        _app().open_app(
+            _settings(db, brain, model),
+            memory=memory,
+            seeding=seeding,
+            say=rendering.say(),
+            progress=rendering.tenths(),
+        ) as app,
     ):
         yield app
 

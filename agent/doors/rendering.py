@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.app import DownloadProgress, ModelInfo
+    from agent.app import DownloadProgress, ModelListing
     from agent.attempt import Attempt
     from agent.doctor import Finding
     from agent.learning.feedback import Outcome
@@ -164,7 +164,7 @@ def download() -> Iterator[DownloadProgress]:
 
     console = _console(stderr=True)
     if not console.is_terminal:
-        yield _tenths()
+        yield tenths()
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
@@ -199,13 +199,13 @@ def seeded(report: SeedReport, *, as_json: bool) -> None:
         print(f"  {plain(refused.name)}: {plain(refused.reason)}")
 
 
-def models(known: Sequence[ModelInfo], *, as_json: bool) -> None:
+def models(known: Sequence[ModelListing], *, as_json: bool) -> None:
     """Print the models and whether each can be used."""
     if as_json:
         _print_json([asdict(model) for model in known])
         return
-    rows = [(model.name, model.kind, _size(model.size_bytes), model.state, model.fix) for model in known]
-    _console().print(_table(("model", "kind", "size", "state", "to use it"), rows))
+    rows = [(model.alias or model.name, model.kind, _size(model.size), _state(model), model.about) for model in known]
+    _console().print(_table(("model", "kind", "size", "state", "about"), rows))
 
 
 def pulled(name: str, path: Path, *, as_json: bool) -> None:
@@ -273,11 +273,20 @@ def _print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, default=str))
 
 
+def _state(model: ModelListing) -> str:
+    if model.kind == "hosted":
+        return "ready" if model.present else "no key is set"
+    if model.present:
+        return "here, verified" if model.verified else "here, not verified"
+    return f"hebbql models pull {model.alias}"
+
+
 def _size(size_bytes: int | None) -> str:
     return "" if size_bytes is None else f"{size_bytes / 1e6:,.0f} MB"
 
 
-def _tenths() -> DownloadProgress:
+def tenths() -> DownloadProgress:
+    """Say on stderr each tenth of a download."""
     told = -1
 
     def show(done: int, total: int, what: str) -> None:

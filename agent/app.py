@@ -1,0 +1,519 @@
+"""The composition root: opens everything an answer needs, and closes it in reverse.
+
+Only this file knows every concrete class. The doors see what stands here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from agent import ask as loop
+from agent.attempt import Attempt, Understood
+from agent.database.guard import CheckedQuery, check
+from agent.database.reading import Database, open_database
+from agent.database.result import DatabaseError, QueryRejected, Result
+from agent.database.schema import Schema
+from agent.doctor import Broken, Check, Finding, examine
+from agent.grounding import Lexicon, ground
+from agent.intent import bucket_of, mask, predict
+from agent.journal import LedgerJournal
+from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
+from agent.learning.questions import QuestionFileError, read_pairs
+from agent.learning.seed import Refused, SeedReport, Unverified, episode_of, verify
+from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
+from agent.models.catalogue import find_entry, load_catalogue
+from agent.models.choosing import ModelListing, choose, list_models, needs_pull
+from agent.models.port import Model, ModelError, ModelUnavailableError
+from agent.models.pulling import pull
+from agent.models.resilience import Budget
+from agent.prompt import stable_part, write_prompt
+from agent.question import QuestionError, read_question
+from agent.settings import Settings, SettingsError
+from memory.cognee_store import CogneeStore
+from memory.embedder import MiniLM
+from memory.episode import Episode
+from memory.errors import BrainError, BrainForeignError
+from memory.lease import writer_lease
+from memory.ledger import EventKind, Ledger
+from memory.outbox import drain, standing
+from memory.recall import Recall, Recalled, indexed_text
+from memory.semantic import SemanticMemory, Term
+from memory.store import EpisodeStore, StoreError
+from procedural.store import Bucket, SynapseStore
+
+USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
+FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
+
+APPROACHES = ("direct",)
+"""Ways to go about a question, the usual one first."""
+
+Say = Callable[[str], None]
+DownloadProgress = Callable[[int, int, str], None]
+
+
+def read_settings(
+    environ: Mapping[str, str], *, database: str | None = None, brain: Path | None = None, model: str | None = None
+) -> Settings:
+    """Read the environment; what the caller names outranks it. Raises SettingsError."""
+    settings = Settings.from_env(environ)
+    return replace(
+        settings,
+        database=database or settings.database,
+        brain=str(brain) if brain else settings.brain,
+        model=model or settings.model,
+    )
+
+
+def brain_folder(settings: Settings, schema: Schema) -> Path:
+    """Where the brain of a database lies: as told, else by its name; two files of one name do not share one."""
+    if settings.brain:
+        return Path(settings.brain)
+    name = re.sub(r"[^\w.-]+", "_", schema.name) or "database"
+    shipped = Path(settings.database).resolve().is_relative_to(settings.data.resolve())
+    mark = "" if shipped else "-" + hashlib.sha256(_without_password(settings.database).encode()).hexdigest()[:8]
+    return settings.runs / "brain" / f"{name}{mark}"
+
+
+def _quiet(*_told: object) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def open_app(
+    settings: Settings,
+    *,
+    memory: bool = True,
+    seeding: bool = True,
+    say: Say = _quiet,
+    progress: DownloadProgress = _quiet,
+) -> Iterator[App]:
+    """Open database and brain for one writing process; close them in reverse.
+
+    `memory` off recalls nothing. `seeding` loads the shipped seed pack into a brain that never saw it. `say` is
+    told what takes a while, `progress` how far a model is fetched.
+
+    Raises:
+        DatabaseError, BrainError, GlossaryError: what is missing, broken, locked or foreign.
+    """
+    with ExitStack() as opened:
+        database = open_database(
+            settings.database, deadline=settings.sql_deadline, row_cap=settings.row_cap, byte_cap=settings.byte_cap
+        )
+        opened.callback(database.close)
+        folder = brain_folder(settings, database.schema)
+        opened.enter_context(
+            writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(_waiting_for(folder, pid)))
+        )
+        ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
+        opened.callback(ledger.close)
+        embedder = MiniLM()
+        store = CogneeStore(folder / "cognee", embedder=embedder)
+        opened.callback(store.close)
+        synapses = SynapseStore()
+        with ledger.transaction() as entry:
+            synapses.create(entry.connection)
+        ledger.abandon("The process ended before this attempt did.")
+        semantic = SemanticMemory(ledger)
+        _see_schema(semantic, database.schema, folder)
+        semantic.load(read_glossary(settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, warn=say))
+        recall = Recall(episodes=ledger, store=store, embedder=embedder, notice=say)
+        app = App(
+            settings=settings,
+            database=database,
+            folder=folder,
+            ledger=ledger,
+            semantic=semantic,
+            synapses=synapses,
+            store=store,
+            recall=recall if memory else None,
+            say=say,
+            progress=progress,
+            opened=opened,
+        )
+        if memory and seeding:
+            app.seed_once()
+        if memory:
+            app.bring_up_to_date()
+        yield app
+
+
+@dataclass(kw_only=True)
+class App:
+    """Everything opened. Made by `open_app`, valid inside its block only."""
+
+    settings: Settings
+    database: Database
+    folder: Path
+    ledger: Ledger
+    semantic: SemanticMemory
+    synapses: SynapseStore
+    store: EpisodeStore
+    recall: Recall | None
+    say: Say
+    progress: DownloadProgress
+    opened: ExitStack = field(repr=False)
+
+    @property
+    def schema(self) -> Schema:
+        return self.database.schema
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        return Lexicon.build(self.schema, self.database.facts, self.semantic.glossary())
+
+    @cached_property
+    def model(self) -> Model:
+        """The model that drafts. Chosen at the first question, loaded at its first prompt."""
+        model = _choose(self.settings)
+        self.opened.callback(model.close)
+        if entry := needs_pull(model, folder=self.settings.models):
+            self.say(f"Fetching the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
+            pull(entry, folder=self.settings.models, progress=self.progress)
+        return model
+
+    @cached_property
+    def stable(self) -> str:
+        return stable_part(self.schema, self.database.facts)
+
+    def ask(self, question: str) -> Iterator[Attempt]:
+        """Answer a question; yields the growing attempt. Raises QuestionError for what is no question."""
+        attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
+        yield from loop.ask(
+            attempt,
+            understand=self.understand,
+            missing=lambda understood: understood.grounding.missing,
+            recall=self.recalled,
+            approach=self.approach,
+            prompt=lambda grown: write_prompt(grown, stable=self.stable),
+            model=self.model,
+            database=self,
+            journal=LedgerJournal(self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect),
+        )
+
+    def understand(self, question: str) -> Understood:
+        grounding = ground(question, self.lexicon)
+        intent = predict(question, grounding)
+        return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+
+    def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
+        if self.recall is None:
+            return ()
+        return self.recall.recall(
+            bucket=understood.bucket,
+            kind=understood.intent.kind,
+            tables=understood.intent.tables,
+            question=understood.grounding.question,
+            masked=understood.masked,
+            limit=self.settings.recall_limit,
+            allowed=self._still_holds,
+        )
+
+    def approach(self, understood: Understood) -> str:
+        bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
+        with self.ledger.connection() as connection:
+            return self.synapses.best_next(connection, bucket, APPROACHES, time.time())[0].candidate
+
+    def check(self, sql: str) -> CheckedQuery:
+        return check(sql, self.schema)
+
+    def run(self, query: CheckedQuery) -> Result:
+        return self.database.run(query.sql)
+
+    def teach(self, text: str) -> Outcome:
+        """Add a term to the glossary. Raises TeachingError."""
+        term = read_teaching(text, self.schema)
+        new = self.semantic.teach(term)
+        self.__dict__.pop("lexicon", None)
+        what = term.expression or term.meaning
+        return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
+
+    def glossary(self) -> tuple[Term, ...]:
+        return self.semantic.glossary()
+
+    def feedback(self, attempt: str, *, verdict: str | None = None, sql: str | None = None) -> Outcome:
+        """Take a person's word on an answer. Raises FeedbackError, QueryRejected, QueryFailed."""
+        given: Verdict = "corrected" if sql is not None else "good" if verdict == "good" else "bad"
+        teacher = Teacher(
+            ledger=self.ledger,
+            synapses=self.synapses,
+            run=self._checked_run,
+            schema=self.schema.fingerprint,
+            dialect=self.schema.dialect,
+        )
+        outcome = teacher.take(attempt, given, sql)
+        self.bring_up_to_date()
+        return outcome
+
+    def select(self, *, episode: str | None = None, bucket: str | None = None, batch: str | None = None) -> tuple[Episode, ...]:
+        """Find episodes by the start of an id, by bucket or by batch. Raises FeedbackError when none is there."""
+        if batch is not None:
+            found = self.ledger.episodes(batch=batch)
+        else:
+            found = self.ledger.episodes(bucket)
+        if episode is not None:
+            found = tuple(one for one in found if str(one.id).startswith(episode.lower()))
+            if len(found) > 1:
+                raise FeedbackError(f"{len(found)} episodes begin with {episode}; give more of the id.")
+        if not found:
+            raise FeedbackError("No such episode is remembered. `hebbql ask --json` shows the ids of those it recalls.")
+        return found
+
+    def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:
+        """Take episodes out of ledger, synapses and store, then look for them in the store itself."""
+        with self.ledger.transaction() as entry:
+            for episode in episodes:
+                if erase:
+                    entry.erase(episode.id, "asked for")
+                else:
+                    entry.forget(episode.id, "asked for")
+        self.bring_up_to_date()
+        gone = {episode.id for episode in episodes}
+        left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store.members(bucket)} & gone
+        if left:
+            raise StoreError(
+                f"{len(left)} of {len(gone)} episodes are still in the episode store. Run `hebbql doctor`, then forget again."
+            )
+        done = "erased" if erase else "forgotten"
+        proof = ("ledger: not active", "vectors and graph, read without the registry: not there")
+        return Outcome(f"{len(gone)} episode(s) {done}; none is left in the store.", (), tuple(map(str, sorted(gone))), proof)
+
+    def seed(self, pack: Path | None = None) -> SeedReport:
+        """Load a pack. A wrong pair is refused by name, the others are remembered together.
+
+        Raises:
+            QuestionFileError: the pack cannot be read.
+        """
+        path = pack or self._shipped_pack
+        pairs = read_pairs(path)
+        batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+        episodes, refused = [], []
+        for pair in pairs:
+            try:
+                result = verify(pair, run=self._checked_run)
+                understood = self.understand(read_question(pair.question))
+            except (Unverified, QuestionError) as problem:
+                refused.append(Refused(pair.id, str(problem)))
+                continue
+            episodes.append(
+                episode_of(
+                    pair,
+                    result,
+                    understood,
+                    dialect=self.schema.dialect,
+                    origin=f"seed:{path.stem}",
+                    verifier="gold",
+                    batch=batch,
+                    schema=self.schema.fingerprint,
+                )
+            )
+        with self.ledger.transaction() as entry:
+            report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
+            entry.append(EventKind.BATCH_OPENED, batch, report)
+            new = sum(entry.remember(episode) for episode in episodes)
+        self.bring_up_to_date()
+        return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused))
+
+    def seed_once(self) -> None:
+        """Load the shipped pack of this database into a brain that never opened a batch."""
+        if not self._shipped_pack.is_file() or any(self.ledger.events(kinds=(EventKind.BATCH_OPENED,))):
+            return
+        self.say(f"Loading the seed pack {self._shipped_pack.name}: each pair is run and checked …")
+        report = self.seed()
+        self.say(f"{report.remembered} episodes remembered, {len(report.refused)} refused.")
+        for one in report.refused:
+            self.say(f"  {one.name}: {one.reason}")
+
+    def bring_up_to_date(self) -> None:
+        """Bring the episode store to what the ledger says. When it cannot be, the changes stay queued."""
+        folder = self.folder / "cognee"
+        try:
+            if self.ledger.outbox(1) or standing(self.ledger, folder).state not in ("current", "new"):
+                drain(self.ledger, self.store, text=indexed_text, folder=folder)
+        except StoreError as trouble:
+            self.say(f"{trouble} The changes stay queued in the ledger.")
+
+    @property
+    def _shipped_pack(self) -> Path:
+        return self.settings.data / "seeds" / f"{self.schema.name}.jsonl"
+
+    def _checked_run(self, sql: str) -> Result:
+        return self.run(self.check(sql))
+
+    def _still_holds(self, episode: Episode) -> bool:
+        """An episode of an older schema is recalled only if its SQL still passes the guard."""
+        if episode.schema_fingerprint == self.schema.fingerprint:
+            return True
+        try:
+            self.check(episode.sql)
+        except QueryRejected:
+            return False
+        return True
+
+
+def models(settings: Settings) -> tuple[ModelListing, ...]:
+    """What `--model` takes, and what of it is ready."""
+    return list_models(
+        folder=settings.models,
+        anthropic_key=settings.anthropic_key,
+        openai_key=settings.openai_key,
+        openai_base_url=settings.openai_base_url,
+    )
+
+
+def pull_model(settings: Settings, name: str, *, progress: DownloadProgress = _quiet) -> Path:
+    """Fetch a local model by name, verified. Raises ModelUnavailableError."""
+    entries = load_catalogue()
+    entry = find_entry(name, entries)
+    if entry is None:
+        known = ", ".join(one.alias for one in entries)
+        raise ModelUnavailableError(f"There is no local model {name!r} to fetch. Choose one of: {known}.")
+    return pull(entry, folder=settings.models, progress=progress)
+
+
+def _choose(settings: Settings) -> Model:
+    budget = Budget(settings.max_cost_usd) if settings.max_cost_usd is not None else None
+    return choose(
+        settings.model,
+        folder=settings.models,
+        anthropic_key=settings.anthropic_key,
+        anthropic_base_url=settings.anthropic_base_url,
+        openai_key=settings.openai_key,
+        openai_base_url=settings.openai_base_url,
+        threads=settings.threads,
+        context_tokens=settings.context_tokens,
+        deadline=settings.model_deadline,
+        budget=budget,
+    )
+
+
+def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:
+    """Note the schema; refuse a database that shares no table with the one this brain is about."""
+    seen = semantic.versions()
+    if seen and seen[-1].fingerprint != schema.fingerprint:
+        known = seen[-1].text.casefold()
+        if not any(re.search(rf"(?<!\w){re.escape(table.name.casefold())}(?!\w)", known) for table in schema.tables):
+            raise BrainForeignError(
+                f"The brain in {folder} is about another database: none of its tables is there. "
+                "Name another place with --brain."
+            )
+    semantic.see(schema.name, schema.text, schema.fingerprint)
+
+
+def _waiting_for(folder: Path, pid: int | None) -> str:
+    return f"Waiting for another hebbql{f' (process {pid})' if pid else ''} that uses {folder} …"
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", url)
+
+
+def doctor(settings: Settings) -> tuple[Finding, ...]:
+    """Check database, guard, brain, episode store, embedder, model and disk. Looks; changes nothing by itself."""
+    with ExitStack() as opened:
+        rooms: dict[str, App] = {}
+
+        def app() -> App:
+            if "app" not in rooms:
+                rooms["app"] = opened.enter_context(open_app(settings, seeding=False))
+            return rooms["app"]
+
+        checks = (
+            Check("python", _check_python),
+            Check("disk", lambda: _check_disk(settings)),
+            Check("database", lambda: _check_database(settings)),
+            Check("brain", lambda: _check_ledger(app())),
+            Check("guard", lambda: _check_guard(app())),
+            Check("embedder", _check_embedder),
+            Check("episodes", lambda: _check_store(app())),
+            Check("model", lambda: _check_model(settings)),
+        )
+        return examine(checks, foreseen=(*USAGE_ERRORS, *FAILURES))
+
+
+def _check_python() -> str:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if not (3, 11) <= sys.version_info[:2] < (3, 13):
+        raise Broken(f"Python {version}", "Use Python 3.11 or 3.12: set HEBBQL_PYTHON and run scripts/ask again.")
+    return f"Python {version}"
+
+
+def _check_disk(settings: Settings) -> str:
+    folder = next(path for path in (settings.runs, *settings.runs.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    if free < 500_000_000:
+        raise Broken(f"{free / 1e6:,.0f} MB free for {settings.runs}", "Make room, or set HEBBQL_RUNS to another disk.")
+    return f"{free / 1e9:,.1f} GB free"
+
+
+def _check_database(settings: Settings) -> str:
+    with closing(open_database(settings.database, deadline=settings.sql_deadline)) as database:
+        database.run(f"SELECT COUNT(*) FROM {_quoted(database.schema.tables[0].name)}")
+        return f"{database.schema.name} ({database.schema.dialect}), {len(database.schema.tables)} tables, readable"
+
+
+def _check_ledger(app: App) -> str:
+    seen = app.ledger.verify()
+    if not seen.ok:
+        raise Broken("; ".join(seen.problems), f"Restore {app.folder} from a copy: its history was changed.")
+    held = sum(counted.active for counted in app.ledger.buckets())
+    return f"{app.folder}: {seen.events} events, chain verified, {held} episodes"
+
+
+def _check_guard(app: App) -> str:
+    table = _quoted(app.schema.tables[0].name)
+    hostile = (f"DELETE FROM {table}", f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d", "ATTACH 'x' AS y")
+    for sql in hostile:
+        try:
+            app.check(sql)
+        except QueryRejected:
+            continue
+        raise Broken(f"the guard let pass: {sql}", "Do not use this build; report it.")
+    app.run(app.check(f"SELECT COUNT(*) FROM {table}"))
+    return f"{len(hostile)} hostile statements refused, a harmless one runs"
+
+
+def _check_embedder() -> str:
+    embedder = MiniLM()
+    embedder.embed(["How many customers are there?"])
+    return f"{embedder.id}, {embedder.dimensions} dimensions"
+
+
+def _check_store(app: App) -> str:
+    if waiting := app.ledger.outbox(1):
+        raise Broken(f"changes from number {waiting[0].number} on wait for Cognee", "Ask any question: it retries them.")
+    wrong = []
+    for counted in app.ledger.buckets():
+        expected = {episode.id for episode in app.ledger.episodes(counted.bucket)}
+        if expected != app.store.members(counted.bucket):
+            wrong.append(counted.bucket)
+    if wrong:
+        raise Broken(
+            f"{len(wrong)} buckets differ from the ledger: {', '.join(wrong[:3])}",
+            f"Delete {app.folder / 'cognee'}; the next question rebuilds it from the ledger.",
+        )
+    return "every bucket in Cognee holds what the ledger says"
+
+
+def _check_model(settings: Settings) -> str:
+    model = _choose(settings)
+    with closing(model):
+        if entry := needs_pull(model, folder=settings.models):
+            raise Broken(f"{entry.name} is not here", f"hebbql models pull {entry.alias}")
+    known = {one.name: one for one in models(settings)}
+    if (listed := known.get(model.name)) and listed.kind == "local":
+        return f"{model.name}, {'verified by hash' if listed.verified else 'present, not verified'}"
+    return f"{model.name} (not called)"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,148 @@
+"""A person's word on an answer: it moves the synapses, and stores, corrects or forgets the episode."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agent.database.fingerprint import fingerprint
+from agent.database.result import Result
+from agent.database.skeleton import normalise, skeleton
+from agent.journal import fired
+from memory.episode import Episode, episode_id
+from memory.ledger import EventKind, Ledger, Transaction
+from procedural.forgetting import episodes_to_forget
+from procedural.store import Bucket, SynapseStore, changes_content
+from procedural.synapse import Target
+
+Verdict = Literal["good", "bad", "corrected"]
+
+
+class FeedbackError(Exception):
+    """The feedback cannot be taken. The message says what to do next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a change to the memory came to. Ids are episodes."""
+
+    message: str
+    remembered: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Takes feedback into ledger and synapses, in one transaction. `run` checks and runs SQL on the database."""
+
+    ledger: Ledger
+    synapses: SynapseStore
+    run: Callable[[str], Result]
+    schema: str
+    dialect: str
+
+    def take(self, attempt: str, verdict: Verdict, sql: str | None = None) -> Outcome:
+        """Take a verdict on a settled attempt. The same verdict again changes nothing.
+
+        `good` and `corrected` run the SQL once more: only what runs now, on this schema, is remembered.
+
+        Raises:
+            FeedbackError: no such attempt, nothing to judge, or an empty result that proves nothing.
+            QueryRejected, QueryFailed: the SQL does not hold or run.
+        """
+        body = self._settled(attempt)
+        written = str(body.get("sql") or "")
+        if verdict == "corrected":
+            assert sql is not None, "a correction comes with its SQL"
+            if written and normalise(sql, self.dialect) == normalise(written, self.dialect):
+                verdict = "good"
+        if verdict == "good" and not written:
+            raise FeedbackError(f'Attempt {attempt} gave no answer to call good. Correct it with --sql "SELECT …".')
+        if self._last_verdict(attempt) == (verdict, sql if verdict == "corrected" else None):
+            return Outcome(f"Attempt {attempt} was marked {verdict} already; nothing changed.")
+        if verdict == "bad":
+            return self._weaken(attempt, body, written)
+        right = self._episode(attempt, body, written if verdict == "good" else str(sql))
+        return self._store(attempt, body, right, verdict, sql)
+
+    def _settled(self, attempt: str) -> Mapping[str, Any]:
+        record = self.ledger.attempt(attempt)
+        if record is None:
+            raise FeedbackError(f"There is no attempt {attempt} in this brain. `hebbql ask` prints the id of each answer.")
+        if record.settled is None or "bucket" not in record.settled:
+            raise FeedbackError(f"Attempt {attempt} has no answer to judge (it is open, was cut off, or was erased).")
+        return record.settled
+
+    def _last_verdict(self, attempt: str) -> tuple[object, object] | None:
+        given = [event.content for event in self.ledger.events(kinds=(EventKind.FEEDBACK_GIVEN,), subject=attempt)]
+        return (given[-1].get("verdict"), given[-1].get("sql")) if given and given[-1] else None
+
+    def _episode(self, attempt: str, body: Mapping[str, Any], sql: str) -> Episode:
+        result = self.run(sql)
+        if result.truncated:
+            raise FeedbackError("The result is cut off at the row cap, so it cannot be remembered as right.")
+        return Episode(
+            bucket=body["bucket"],
+            kind=body["kind"],
+            tables=tuple(body["tables"]),
+            question=body["question"],
+            masked=body["masked"],
+            sql=normalise(sql, self.dialect),
+            skeleton=skeleton(sql, self.dialect),
+            origin=f"feedback:{attempt}",
+            verifier="person",
+            batch=f"feedback:{attempt}",
+            schema_fingerprint=self.schema,
+            result_fingerprint=fingerprint(result, ordered=False),
+        )
+
+    def _store(
+        self, attempt: str, body: Mapping[str, Any], right: Episode, verdict: Verdict, sql: str | None
+    ) -> Outcome:
+        """Remember the right episode; reward what fired if it led there, else weaken it and forget the wrong one."""
+        shown = (Target("skeleton", right.skeleton), Target("episode", str(right.id)))
+        with self.ledger.transaction() as entry:
+            given = {"verdict": verdict, "sql": sql if verdict == "corrected" else None}
+            entry.append(EventKind.FEEDBACK_GIVEN, attempt, given)
+            gone = () if verdict == "good" else self._take_out(entry, body, attempt, keep=right)
+            new = entry.remember(right, again=True)
+            if verdict == "good":
+                rewarded = tuple(dict.fromkeys((*fired(body), *shown)))
+            else:
+                rewarded = shown
+            self._move(entry, body, rewarded, reward=1.0)
+        known = "Remembered" if new else "Known already, and strengthened"
+        wrong = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
+        return Outcome(f"{known}: {right.question}{wrong}", (str(right.id),) if new else (), gone)
+
+    def _weaken(self, attempt: str, body: Mapping[str, Any], written: str) -> Outcome:
+        with self.ledger.transaction() as entry:
+            entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
+            gone = self._take_out(entry, body, attempt, keep=None)
+        forgotten = f" {len(gone)} episode(s) forgotten." if gone else " No episode was stored from it."
+        return Outcome(f"Attempt {attempt} is marked bad; what led to it is weakened.{forgotten}", forgotten=gone)
+
+    def _take_out(
+        self, entry: Transaction, body: Mapping[str, Any], attempt: str, *, keep: Episode | None
+    ) -> tuple[str, ...]:
+        """Weaken what fired; forget the episode that says the wrong answer, and those that are spent by now."""
+        self._move(entry, body, fired(body), reward=0.0)
+        wrong = []
+        if body.get("sql"):
+            wrong.append(episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect)))
+        spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
+        gone = []
+        for id in dict.fromkeys((*wrong, *map(uuid.UUID, spent))):
+            if entry.is_active(id) and (keep is None or id != keep.id):
+                entry.forget(id, f"feedback on {attempt}")
+                gone.append(str(id))
+        return tuple(gone)
+
+    def _move(self, entry: Transaction, body: Mapping[str, Any], targets: tuple[Target, ...], *, reward: float) -> None:
+        if targets:
+            bucket = Bucket(body["bucket"], body["kind"], tuple(body["tables"]))
+            changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
+            entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))

@@ -1,0 +1,85 @@
+"""Question files: JSON lines of questions with the SQL that answers them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class QuestionFileError(Exception):
+    """A question file cannot be read. The message names the file, the line and what to mend."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    id: Text
+    question: Text
+    sql: Text
+    check_sql: Text | None = None
+    alt_sql: list[Text] = Field(default_factory=list)
+    ordered: bool = False
+    type: str = ""
+    difficulty: str = ""
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and its SQL. `others` are queries written independently that must give the same result.
+
+    `ordered` says whether the question asks for an order of rows. `line` counts from 1.
+    """
+
+    id: str
+    question: str
+    sql: str
+    others: tuple[str, ...]
+    ordered: bool
+    type: str
+    difficulty: str
+    language: str
+    line: int
+
+
+def read_pairs(path: Path) -> tuple[Pair, ...]:
+    """Read a question file or a seed pack, in file order. Blank lines are passed over.
+
+    Raises:
+        QuestionFileError: the file is missing, not UTF-8, a line is broken (named by number), or an id twice there.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise QuestionFileError(f"{path} cannot be read: {error}. Give a file of JSON lines in UTF-8.") from error
+    pairs: dict[str, Pair] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        pair = _read(line, number, path)
+        if pair.id in pairs:
+            raise QuestionFileError(f"{path}, line {number}: the id {pair.id!r} stands in line {pairs[pair.id].line} too.")
+        pairs[pair.id] = pair
+    if not pairs:
+        raise QuestionFileError(f"{path} holds no question. Each line is an object with id, question and sql.")
+    return tuple(pairs.values())
+
+
+def _read(text: str, number: int, path: Path) -> Pair:
+    try:
+        line = _Line.model_validate(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise QuestionFileError(f"{path}, line {number}: no JSON ({error}).") from error
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'line'}: {e['msg']}" for e in error.errors())
+        raise QuestionFileError(f"{path}, line {number}: {problems}.") from error
+    others = (*((line.check_sql,) if line.check_sql else ()), *line.alt_sql)
+    return Pair(
+        line.id, line.question, line.sql, others, line.ordered, line.type, line.difficulty, line.language, number
+    )

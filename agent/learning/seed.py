@@ -1,0 +1,80 @@
+"""Seed packs: curated episodes, each run and checked before it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.attempt import Understood
+from agent.database.comparing import same
+from agent.database.fingerprint import fingerprint
+from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.database.skeleton import normalise, skeleton
+from agent.learning.questions import Pair
+from memory.episode import Episode
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A pair that was not remembered, by name, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeedReport:
+    """How a pack fared: `remembered` now, `known` before, `refused` by name."""
+
+    pack: str
+    batch: str
+    remembered: int
+    known: int
+    refused: tuple[Refused, ...]
+
+
+class Unverified(Exception):
+    """A pair whose SQL is wrong, does not run, or shows nothing."""
+
+
+def verify(pair: Pair, *, run: Callable[[str], Result]) -> Result:
+    """Run a pair's SQL and every other formulation of it; give the result on which all agree.
+
+    `run` checks and runs SQL. Raises Unverified.
+    """
+    try:
+        result = run(pair.sql)
+    except (QueryRejected, QueryFailed) as problem:
+        raise Unverified(f"its SQL does not run: {problem}") from problem
+    if result.truncated:
+        raise Unverified(f"its result is cut at {len(result.rows):,} rows, so it cannot be compared")
+    if not any(cell is not None for row in result.rows for cell in row):
+        raise Unverified("its result is empty, which proves nothing")
+    for other in pair.others:
+        try:
+            agrees = same(result, run(other), ordered=pair.ordered)
+        except (QueryRejected, QueryFailed) as problem:
+            raise Unverified(f"its check does not run: {problem}") from problem
+        if not agrees:
+            raise Unverified("its check gives another result")
+    return result
+
+
+def episode_of(
+    pair: Pair, result: Result, understood: Understood, *, dialect: str, origin: str, verifier: str, batch: str, schema: str
+) -> Episode:
+    """Make the episode of a verified pair. `schema` is the fingerprint it was verified on."""
+    return Episode(
+        bucket=understood.bucket,
+        kind=understood.intent.kind,
+        tables=understood.intent.tables,
+        question=pair.question,
+        masked=understood.masked,
+        sql=normalise(pair.sql, dialect),
+        skeleton=skeleton(pair.sql, dialect),
+        origin=origin,
+        verifier=verifier,
+        batch=batch,
+        schema_fingerprint=schema,
+        result_fingerprint=fingerprint(result, ordered=pair.ordered),
+    )
