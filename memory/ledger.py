@@ -1,0 +1,684 @@
+"""The ledger: the append-only, hash-chained history of a brain, and what is projected from it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, text, update
+
+from memory import lexicon
+from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
+from memory.episode import Episode
+from memory.errors import (
+    BrainDamagedError,
+    BrainError,
+    BrainForeignError,
+    BrainNewerError,
+    UnknownAttemptError,
+    UnknownEpisodeError,
+)
+from memory.opening import (
+    APPLICATION_ID,
+    check_folder,
+    check_sqlite_file,
+    engine_for,
+    explained,
+    flush_folder,
+    holds_tables,
+    sqlite_file,
+)
+from memory.tables import ATTEMPTS, BRAIN, CONTENT, EPISODES, LEDGER, METADATA, OUTBOX
+
+FORMAT = 1
+"""Raised when the tables or the meaning of an event change."""
+
+
+class EventKind(StrEnum):
+    """What can happen to a brain. A kind is never renamed: old events keep their word."""
+
+    BRAIN_CREATED = "brain_created"
+    SCHEMA_SEEN = "schema_seen"
+    TERM_TAUGHT = "term_taught"
+    BATCH_OPENED = "batch_opened"
+    EPISODE_REMEMBERED = "episode_remembered"
+    EPISODE_FORGOTTEN = "episode_forgotten"
+    EPISODE_ERASED = "episode_erased"
+    ATTEMPT_STARTED = "attempt_started"
+    ATTEMPT_SETTLED = "attempt_settled"
+    ATTEMPT_ABANDONED = "attempt_abandoned"
+    FEEDBACK_GIVEN = "feedback_given"
+    WEIGHTS_MOVED = "weights_moved"
+    BUCKET_DOUBTED = "bucket_doubted"
+
+
+Action = Literal["remember", "forget", "rewrite"]
+EpisodeState = Literal["active", "forgotten", "erased"]
+AttemptState = Literal["started", "settled", "abandoned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. `at` is seconds since 1970, UTC; `content` is None once erased."""
+
+    position: int
+    at: float
+    kind: EventKind
+    subject: str
+    content: Content | None
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCount:
+    """How many episodes a bucket holds, and which intent it stands for."""
+
+    bucket: str
+    kind: str
+    tables: tuple[str, ...]
+    active: int
+    forgotten: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """What the ledger knows of an attempt: the body it was started with and the one it was settled with."""
+
+    id: str
+    state: AttemptState
+    started_at: float
+    started: Content | None
+    settled: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """One change that the episode store has not confirmed yet. `episode` is None when the bucket is rewritten."""
+
+    number: int
+    action: Action
+    bucket: str
+    episode: uuid.UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether the history proves itself. `broken` is the first position that does not verify."""
+
+    events: int
+    head: str
+    broken: int | None
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def _nothing(_step: str) -> None:
+    """The hook between writes that does nothing."""
+
+
+class Transaction:
+    """What is written together or not at all. Made by `Ledger.transaction`, valid inside its block only."""
+
+    def __init__(
+        self, connection: Connection, *, clock: Callable[[], float], between: Callable[[str], None], newest: bool
+    ) -> None:
+        self.connection = connection
+        self.erased = False
+        self._clock = clock
+        self._between = between
+        self._head: tuple[int, str] | None = (0, GENESIS) if newest else None
+
+    @property
+    def at(self) -> float:
+        """The time now, in seconds since 1970, UTC."""
+        return self._clock()
+
+    def append(self, kind: EventKind, subject: str, content: Content) -> int:
+        """Write one event and give its position.
+
+        Raises:
+            ContentError: the content is not plain JSON.
+        """
+        if self._head is None:
+            newest = select(LEDGER.c.position, LEDGER.c.hash).order_by(LEDGER.c.position.desc()).limit(1)
+            self._head = self.connection.execute(newest).one()._tuple()
+        position, previous = self._head[0] + 1, self._head[1]
+        at, salt, body = _micros(self._clock()), secrets.token_hex(16), canonical(content)
+        hashed = content_hash(salt, body)
+        link = chain_hash(previous, position, at, kind, subject, hashed)
+        self.connection.execute(
+            insert(LEDGER).values(
+                position=position,
+                at=at,
+                kind=kind.value,
+                subject=subject,
+                content_hash=hashed,
+                previous=previous,
+                hash=link,
+            )
+        )
+        self._between(f"{kind} event")
+        self.connection.execute(insert(CONTENT).values(position=position, salt=salt, body=body))
+        self._between(f"{kind} content")
+        self._head = (position, link)
+        return position
+
+    def remember(self, episode: Episode, *, again: bool = False) -> bool:
+        """Write an episode and queue it for the store. False, and no change, when it is known already.
+
+        A forgotten or erased episode counts as known, so that no seed pack brings back what a person took out.
+        `again` is the word of a new verifier that it is right after all.
+        """
+        known = self._row(episode.id)
+        if known is not None and (known.state == "active" or not again):
+            return False
+        position = self.append(EventKind.EPISODE_REMEMBERED, str(episode.id), _episode_content(episode))
+        row = {
+            "id": str(episode.id),
+            "state": "active",
+            "bucket": episode.bucket,
+            "kind": episode.kind,
+            "tables": tables_key(episode.tables),
+            "batch": episode.batch,
+            "position": position,
+        }
+        if known is None:
+            self.connection.execute(insert(EPISODES).values(row))
+        else:
+            self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(episode.id)).values(row))
+        self._between("episode row")
+        lexicon.add(self.connection, position, episode.question, episode.masked)
+        self._between("episode words")
+        self._queue(position, "remember", episode.bucket, str(episode.id))
+        return True
+
+    def forget(self, id: uuid.UUID, reason: str) -> bool:
+        """Stop recalling an episode; its history stays. False, and no change, when it was forgotten before.
+
+        Raises:
+            UnknownEpisodeError: there is no such episode.
+        """
+        known = self._known(id)
+        if known.state != "active":
+            return False
+        position = self.append(EventKind.EPISODE_FORGOTTEN, str(id), {"reason": reason})
+        self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(state="forgotten"))
+        self._between("episode row")
+        lexicon.remove(self.connection, known.position, scrub=False)
+        self._between("episode words")
+        self._queue(position, "forget", known.bucket, str(id))
+        return True
+
+    def erase(self, id: uuid.UUID, reason: str = "") -> bool:
+        """Take an episode's content out of everything, and out of every attempt that shows it.
+
+        What stays is that an episode with this id was there, and the hashes of what is gone. The bucket's dataset
+        is queued to be written anew without it. False, and no change, when it was erased before.
+
+        Raises:
+            UnknownEpisodeError: there is no such episode.
+        """
+        known = self._known(id)
+        if known.state == "erased":
+            return False
+        gone = self._showing(id)
+        position = self.append(
+            EventKind.EPISODE_ERASED, str(id), {"reason": reason, "bucket": known.bucket, "positions": gone}
+        )
+        self.connection.execute(update(CONTENT).where(CONTENT.c.position.in_(gone)).values(salt=None, body=None))
+        self._between("contents erased")
+        blank = {"state": "erased", "kind": "", "tables": "[]", "batch": ""}
+        self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(blank))
+        self._between("episode row")
+        lexicon.remove(self.connection, known.position, scrub=True)
+        self._between("episode words")
+        self._queue(position, "rewrite", known.bucket, str(id))
+        self.erased = True
+        return True
+
+    def start_attempt(self, id: str, body: Content) -> None:
+        """Write that an attempt began. Do so before the model is called.
+
+        Raises:
+            UnknownAttemptError: an attempt with this id was started before.
+        """
+        if self.connection.execute(select(ATTEMPTS.c.id).where(ATTEMPTS.c.id == id)).first():
+            raise UnknownAttemptError(f"Attempt {id} was started before; every attempt needs an id of its own.")
+        position = self.append(EventKind.ATTEMPT_STARTED, id, body)
+        self.connection.execute(insert(ATTEMPTS).values(id=id, state="started", started=position))
+        self._between("attempt row")
+
+    def settle_attempt(self, id: str, body: Content) -> None:
+        """Write how an attempt ended. Settling twice fails, so nothing in its transaction counts twice.
+
+        Raises:
+            UnknownAttemptError: no such attempt is open.
+        """
+        self._close_attempt(id, "settled", EventKind.ATTEMPT_SETTLED, body)
+
+    def abandon_attempt(self, id: str, reason: str) -> None:
+        """Close an attempt that a crash left open.
+
+        Raises:
+            UnknownAttemptError: no such attempt is open.
+        """
+        body = {"status": "failed", "message": reason}
+        self._close_attempt(id, "abandoned", EventKind.ATTEMPT_ABANDONED, body)
+
+    def doubt(self, bucket: str, reason: str) -> None:
+        """Queue the dataset of a bucket to be written anew, because the store may not hold what it should."""
+        position = self.append(EventKind.BUCKET_DOUBTED, bucket, {"reason": reason})
+        self._queue(position, "rewrite", bucket, "")
+
+    def ack(self, numbers: Sequence[int]) -> None:
+        """Mark queued changes as confirmed by the store."""
+        self.connection.execute(update(OUTBOX).where(OUTBOX.c.number.in_(numbers)).values(acked=_micros(self._clock())))
+        self._between("outbox acked")
+
+    def advance_generation(self) -> int:
+        """Count that the episode store was brought up to date, and give the new generation."""
+        self.connection.execute(update(BRAIN).values(generation=BRAIN.c.generation + 1))
+        self._between("generation")
+        generation: int = self.connection.execute(select(BRAIN.c.generation)).scalar_one()
+        return generation
+
+    def _close_attempt(self, id: str, state: AttemptState, kind: EventKind, body: Content) -> None:
+        open_now = select(ATTEMPTS.c.state).where(ATTEMPTS.c.id == id)
+        if (found := self.connection.execute(open_now).scalar_one_or_none()) != "started":
+            known = "was never started" if found is None else f"is {found} already"
+            raise UnknownAttemptError(f"Attempt {id} {known}, so it cannot be {state}.")
+        position = self.append(kind, id, body)
+        self.connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.id == id).values(state=state, settled=position))
+        self._between("attempt row")
+
+    def _queue(self, position: int, action: Action, bucket: str, subject: str) -> None:
+        number = self.connection.execute(select(func.coalesce(func.max(OUTBOX.c.number), 0) + 1)).scalar_one()
+        self.connection.execute(
+            insert(OUTBOX).values(number=number, position=position, action=action, bucket=bucket, subject=subject)
+        )
+        self._between(f"outbox {action}")
+
+    def _row(self, id: uuid.UUID) -> Row[tuple[str, str, int]] | None:
+        wanted = select(EPISODES.c.state, EPISODES.c.bucket, EPISODES.c.position).where(EPISODES.c.id == str(id))
+        return self.connection.execute(wanted).first()
+
+    def _known(self, id: uuid.UUID) -> Row[tuple[str, str, int]]:
+        if (row := self._row(id)) is None:
+            raise UnknownEpisodeError(f"No episode has the id {id}. List them with: hebbql forget --help.")
+        return row
+
+    def _showing(self, id: uuid.UUID) -> list[int]:
+        """Positions of all contents that hold the episode, or that show it: they name its id or ask its question."""
+        own = select(LEDGER.c.position).where(
+            LEDGER.c.subject == str(id),
+            LEDGER.c.kind.in_((EventKind.EPISODE_REMEMBERED, EventKind.EPISODE_FORGOTTEN)),
+        )
+        found = set(self.connection.execute(own).scalars())
+        kept = select(CONTENT.c.position, CONTENT.c.body).join(LEDGER, LEDGER.c.position == CONTENT.c.position)
+        marks = [str(id)]
+        for body in self.connection.execute(kept.where(LEDGER.c.position.in_(found))).scalars("body"):
+            if body is not None and (question := json.loads(body).get("question")):
+                marks.append(canonical({"": question})[4:-1])
+        attempts = kept.where(
+            LEDGER.c.kind.in_((EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)),
+            CONTENT.c.body.is_not(None),
+        )
+        for position, body in self.connection.execute(attempts.execution_options(yield_per=200)):
+            if any(mark in body for mark in marks):
+                found.add(position)
+        return sorted(found)
+
+
+class Ledger:
+    """The history of one brain, in SQLite or PostgreSQL. Use it from one writing process at a time (see lease)."""
+
+    def __init__(self, engine: Engine, *, clock: Callable[[], float], between: Callable[[str], None]) -> None:
+        self.between = between
+        self._engine = engine
+        self._clock = clock
+        with self.connection() as connection:
+            brain = connection.execute(select(BRAIN)).one()
+        self.store: str = brain.store
+        self.database: str = brain.database
+        self.format: int = brain.format
+        self.created: float = brain.created / 1e6
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        *,
+        database: str,
+        clock: Callable[[], float] = time.time,
+        create: bool = True,
+        between: Callable[[str], None] = _nothing,
+    ) -> Ledger:
+        """Open the brain in a SQLite file (a path or URL) or in PostgreSQL (a URL), or make it.
+
+        `database` names the one database that the brain is about. `clock` gives seconds since 1970, UTC.
+        `between` is called between any two writes with the name of the one just done, for tests of crashes.
+
+        Raises:
+            BrainError: one of its kinds says what is in the way: missing, unwritable, damaged, foreign, newer,
+                locked.
+        """
+        engine = engine_for(where)
+        try:
+            file = sqlite_file(engine)
+            there = check_sqlite_file(file) if file is not None else holds_tables(engine)
+            if not there and file is not None:
+                check_folder(file, create=create)
+                _create_sqlite(file, database=database, clock=clock, between=between)
+            elif not there:
+                _create(engine, database=database, clock=clock, between=between)
+            _check_brain(engine, database)
+            ledger = cls(engine, clock=clock, between=between)
+            ledger._truncate_log()
+        except BaseException:
+            engine.dispose()
+            raise
+        return ledger
+
+    def close(self) -> None:
+        """Close every connection. The ledger can be opened again."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection that sees one state of the ledger and must not write."""
+        with explained(self._engine), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Write together or not at all: when the block raises, nothing of it is kept.
+
+        Raises:
+            BrainLockedError: another process writes, and did not stop within `PATIENCE` seconds.
+            BrainFullError: the disk is full.
+        """
+        with explained(self._engine):
+            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+                if connection.dialect.name == "postgresql":
+                    connection.execute(text("LOCK TABLE ledger IN EXCLUSIVE MODE"))
+                transaction = Transaction(connection, clock=self._clock, between=self.between, newest=False)
+                yield transaction
+                self.between("before commit")
+            self.between("after commit")
+            if transaction.erased:
+                self._scrub()
+
+    @property
+    def generation(self) -> int:
+        """How often the episode store was brought up to date."""
+        with self.connection() as connection:
+            return int(connection.execute(select(BRAIN.c.generation)).scalar_one())
+
+    def head(self) -> tuple[int, str]:
+        """The newest position and its hash, which stands for the whole history."""
+        with self.connection() as connection:
+            newest = select(LEDGER.c.position, LEDGER.c.hash).order_by(LEDGER.c.position.desc()).limit(1)
+            position, link = connection.execute(newest).one()
+            return position, link
+
+    def events(
+        self, *, kinds: Iterable[EventKind] = (), subject: str | None = None, after: int = 0, until: int | None = None
+    ) -> Iterator[Event]:
+        """Read events in order: of some kinds, of one subject, of positions in `(after, until]`."""
+        wanted = select(LEDGER, CONTENT.c.body).join(CONTENT, CONTENT.c.position == LEDGER.c.position, isouter=True)
+        wanted = wanted.where(LEDGER.c.position > after).order_by(LEDGER.c.position)
+        if until is not None:
+            wanted = wanted.where(LEDGER.c.position <= until)
+        if subject is not None:
+            wanted = wanted.where(LEDGER.c.subject == subject)
+        if kinds := tuple(kinds):
+            wanted = wanted.where(LEDGER.c.kind.in_(kinds))
+        with self.connection() as connection:
+            for row in connection.execute(wanted.execution_options(yield_per=500)):
+                content = None if row.body is None else json.loads(row.body)
+                yield Event(row.position, row.at / 1e6, EventKind(row.kind), row.subject, content, row.hash)
+
+    def episode(self, id: uuid.UUID) -> Episode | None:
+        """An episode that is remembered or forgotten, or None when it is unknown or erased."""
+        return next(iter(self._episodes(_stored_episodes().where(EPISODES.c.id == str(id)))), None)
+
+    def episode_state(self, id: uuid.UUID) -> EpisodeState | None:
+        with self.connection() as connection:
+            state = connection.execute(select(EPISODES.c.state).where(EPISODES.c.id == str(id))).scalar_one_or_none()
+        return state
+
+    def episodes(self, bucket: str | None = None, *, batch: str | None = None) -> tuple[Episode, ...]:
+        """Active episodes in the order they were remembered: all, of one bucket, or of one batch."""
+        wanted = _active_episodes()
+        if bucket is not None:
+            wanted = wanted.where(EPISODES.c.bucket == bucket)
+        if batch is not None:
+            wanted = wanted.where(EPISODES.c.batch == batch)
+        return self._episodes(wanted)
+
+    def by_kind(self, kind: str) -> tuple[Episode, ...]:
+        """Active episodes of one kind of question, whatever tables it touches."""
+        return self._episodes(_active_episodes().where(EPISODES.c.kind == kind))
+
+    def by_tables(self, tables: Iterable[str]) -> tuple[Episode, ...]:
+        """Active episodes that touch exactly these tables, whatever their kind."""
+        return self._episodes(_active_episodes().where(EPISODES.c.tables == tables_key(tables)))
+
+    def search(self, text: str, limit: int = 10) -> tuple[Episode, ...]:
+        """Active episodes of the whole family that share words with the text, best first."""
+        with self.connection() as connection:
+            found = lexicon.search(connection, text, limit)
+            rows = connection.execute(_active_episodes().where(EPISODES.c.position.in_(found))).all()
+        by_position = {row.position: _episode(row) for row in rows}
+        return tuple(by_position[position] for position in found if position in by_position)
+
+    def buckets(self) -> tuple[BucketCount, ...]:
+        """Every bucket that ever held an episode, by name, with how many it holds now."""
+        with self.connection() as connection:
+            rows = connection.execute(
+                select(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, EPISODES.c.state, func.count())
+                .group_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, EPISODES.c.state)
+                .order_by(EPISODES.c.bucket)
+            ).all()
+        counted: dict[str, BucketCount] = {}
+        for bucket, kind, tables, state, count in rows:
+            seen = counted.get(bucket, BucketCount(bucket, "", (), 0, 0))
+            counted[bucket] = BucketCount(
+                bucket,
+                seen.kind or kind,
+                seen.tables or tuple(json.loads(tables)),
+                seen.active + (count if state == "active" else 0),
+                seen.forgotten + (count if state != "active" else 0),
+            )
+        return tuple(counted.values())
+
+    def attempt(self, id: str) -> AttemptRecord | None:
+        """One attempt by its id, or None."""
+        return next(iter(self._attempts(ATTEMPTS.c.id == id)), None)
+
+    def unsettled(self) -> tuple[AttemptRecord, ...]:
+        """Attempts that were started and never settled, oldest first: a crash left them, or they run now."""
+        return self._attempts(ATTEMPTS.c.state == "started")
+
+    def abandon(self, reason: str) -> tuple[str, ...]:
+        """Close all attempts that a crash left, and give their ids. Call it when the lease is held."""
+        left = tuple(attempt.id for attempt in self.unsettled())
+        if left:
+            with self.transaction() as transaction:
+                for id in left:
+                    transaction.abandon_attempt(id, reason)
+        return left
+
+    def outbox(self, limit: int | None = None) -> tuple[Queued, ...]:
+        """Changes that the episode store has not confirmed, in the order they were made."""
+        pending = select(OUTBOX).where(OUTBOX.c.acked.is_(None)).order_by(OUTBOX.c.number).limit(limit)
+        with self.connection() as connection:
+            return tuple(
+                Queued(row.number, row.action, row.bucket, uuid.UUID(row.subject) if row.subject else None)
+                for row in connection.execute(pending)
+            )
+
+    def ack(self, numbers: Sequence[int]) -> None:
+        """Mark queued changes as confirmed by the store."""
+        with self.transaction() as transaction:
+            transaction.ack(numbers)
+
+    def verify(self) -> Verification:
+        """Hash the whole history again and compare what is projected from it. Seconds for 100,000 events."""
+        from memory.verifying import verify
+
+        with self.connection() as connection:
+            return verify(connection)
+
+    def _episodes(self, wanted: Select[tuple[int, str]]) -> tuple[Episode, ...]:
+        with self.connection() as connection:
+            return tuple(_episode(row) for row in connection.execute(wanted))
+
+    def _attempts(self, which: object) -> tuple[AttemptRecord, ...]:
+        begun, ended, happened = CONTENT.alias(), CONTENT.alias(), LEDGER.alias()
+        wanted = (
+            select(ATTEMPTS.c.id, ATTEMPTS.c.state, happened.c.at, begun.c.body, ended.c.body.label("ended"))
+            .join(happened, happened.c.position == ATTEMPTS.c.started)
+            .join(begun, begun.c.position == ATTEMPTS.c.started)
+            .join(ended, ended.c.position == ATTEMPTS.c.settled, isouter=True)
+            .where(which)  # type: ignore[arg-type]
+            .order_by(ATTEMPTS.c.started)
+        )
+        with self.connection() as connection:
+            return tuple(
+                AttemptRecord(row.id, row.state, row.at / 1e6, _loaded(row.body), _loaded(row.ended))
+                for row in connection.execute(wanted)
+            )
+
+    def _scrub(self) -> None:
+        """Take what was erased out of the log of changes as well, and out of dead rows."""
+        if self._engine.dialect.name == "sqlite":
+            self._truncate_log()
+            return
+        with explained(self._engine), self._engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for table in ("content", "episodes", "lexicon"):
+                alone.execute(text(f"VACUUM (FULL) {table}"))
+
+    def _truncate_log(self) -> None:
+        """Write SQLite's log into the file and empty it: erased content must not live on in it."""
+        if self._engine.dialect.name == "sqlite":
+            with explained(self._engine), self._engine.connect() as connection:
+                alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+                alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _create(engine: Engine, *, database: str, clock: Callable[[], float], between: Callable[[str], None]) -> None:
+    """Make the tables and the first event, in one transaction."""
+    with explained(engine), engine.connect().execution_options(writes=True) as connection, connection.begin():
+        METADATA.create_all(connection, checkfirst=False)
+        lexicon.create(connection)
+        store, at = str(uuid.uuid4()), clock()
+        connection.execute(
+            insert(BRAIN).values(store=store, generation=0, format=FORMAT, database=database, created=_micros(at))
+        )
+        transaction = Transaction(connection, clock=clock, between=between, newest=True)
+        born: Content = {"store": store, "format": FORMAT, "database": database}
+        transaction.append(EventKind.BRAIN_CREATED, database, born)
+
+
+def _create_sqlite(file: Path, *, database: str, clock: Callable[[], float], between: Callable[[str], None]) -> None:
+    """Make the file beside its place and move it there, so that a crash leaves no half-made brain."""
+    unborn = file.with_name(file.name + ".unborn")
+    for leftover in (unborn, *(unborn.with_name(unborn.name + end) for end in ("-wal", "-shm", "-journal"))):
+        leftover.unlink(missing_ok=True)
+    engine = engine_for(unborn)
+    try:
+        with explained(engine), engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            alone.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+        between("file")
+        _create(engine, database=database, clock=clock, between=between)
+    finally:
+        engine.dispose()
+    between("tables")
+    unborn.rename(file)
+    flush_folder(file.parent)
+    between("brain created")
+
+
+def _check_brain(engine: Engine, database: str) -> None:
+    with explained(engine), engine.connect() as connection:
+        where = engine.url.render_as_string()
+        found = connection.execute(select(BRAIN.c.format, BRAIN.c.database)).all()
+    if len(found) != 1:
+        raise BrainDamagedError(f"{where} does not say which brain it is. Put a copy back, or delete it to begin anew.")
+    if found[0].format > FORMAT:
+        raise BrainNewerError(
+            f"{where} was written by a newer HebbQL (format {found[0].format}; known is {FORMAT}): upgrade HebbQL."
+        )
+    if found[0].database != database:
+        raise BrainForeignError(
+            f"{where} is the brain of {found[0].database!r}, not of {database!r}. A brain belongs to one database: "
+            "name another place with --brain."
+        )
+
+
+def _stored_episodes() -> Select[tuple[int, str]]:
+    joined = select(EPISODES.c.position, CONTENT.c.body).join(CONTENT, CONTENT.c.position == EPISODES.c.position)
+    return joined.where(CONTENT.c.body.is_not(None)).order_by(EPISODES.c.position)
+
+
+def _active_episodes() -> Select[tuple[int, str]]:
+    return _stored_episodes().where(EPISODES.c.state == "active")
+
+
+def _episode_content(episode: Episode) -> Content:
+    return asdict(episode)
+
+
+def _episode(row: Row[tuple[int, str]]) -> Episode:
+    body = json.loads(row.body)
+    return Episode(**{**body, "tables": tuple(body["tables"])})
+
+
+def tables_key(tables: Iterable[str]) -> str:
+    """The text by which episodes of the same tables are found, whatever the order."""
+    return json.dumps(sorted(set(tables)), ensure_ascii=False)
+
+
+def _loaded(body: str | None) -> Content | None:
+    if body is None:
+        return None
+    content: Content = json.loads(body)
+    return content
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+__all__ = [
+    "Action",
+    "AttemptRecord",
+    "BrainError",
+    "BucketCount",
+    "Event",
+    "EventKind",
+    "Ledger",
+    "Queued",
+    "Transaction",
+    "Verification",
+]

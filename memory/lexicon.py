@@ -1,0 +1,78 @@
+"""Finding episodes by their words: FTS5 on SQLite, full text search on PostgreSQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, text
+
+_WORD = re.compile(r"\w+")
+_MOST_WORDS = 64
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a an and are as at be been by can could did do does for from give had has have how i in is it its me much my
+        of on or our please s show tell than that the their them there these they this those to us was we were what
+        when where which who whom whose will with would you
+        """,
+    )
+)
+"""English words that ask but name nothing. PostgreSQL leaves out its own list of them, SQLite has none."""
+
+_CREATE = {
+    "sqlite": (
+        "CREATE VIRTUAL TABLE lexicon USING fts5(question, masked, tokenize='porter unicode61 remove_diacritics 2')",
+    ),
+    "postgresql": (
+        "CREATE TABLE lexicon (rowid INTEGER PRIMARY KEY, question TEXT NOT NULL, masked TEXT NOT NULL, words TSVECTOR "
+        "GENERATED ALWAYS AS (to_tsvector('english', question || ' ' || masked)) STORED)",
+        "CREATE INDEX lexicon_by_words ON lexicon USING GIN (words)",
+    ),
+}
+_SEARCH = {
+    "sqlite": "SELECT rowid FROM lexicon WHERE lexicon MATCH :words ORDER BY bm25(lexicon), rowid LIMIT :limit",
+    "postgresql": "SELECT rowid FROM lexicon, to_tsquery('english', :words) AS wanted WHERE words @@ wanted "
+    "ORDER BY ts_rank_cd(words, wanted) DESC, rowid LIMIT :limit",
+}
+
+
+def create(connection: Connection) -> None:
+    for statement in _CREATE[connection.dialect.name]:
+        connection.execute(text(statement))
+
+
+def add(connection: Connection, position: int, question: str, masked: str) -> None:
+    """Index one episode under the position that it was remembered at."""
+    row = {"position": position, "question": _storable(question), "masked": _storable(masked)}
+    connection.execute(
+        text("INSERT INTO lexicon (rowid, question, masked) VALUES (:position, :question, :masked)"), row
+    )
+
+
+def remove(connection: Connection, position: int, *, scrub: bool) -> None:
+    """Take one episode out. With `scrub` the index is rebuilt, as FTS5 keeps deleted words until it merges."""
+    connection.execute(text("DELETE FROM lexicon WHERE rowid = :position"), {"position": position})
+    if scrub and connection.dialect.name == "sqlite":
+        connection.execute(text("INSERT INTO lexicon (lexicon) VALUES ('rebuild')"))
+
+
+def search(connection: Connection, words: str, limit: int) -> Sequence[int]:
+    """Positions of the episodes that share a word with `words`, best first; none when no word in it names anything."""
+    spoken = dict.fromkeys(_WORD.findall(_storable(words).casefold()))
+    found = [word for word in spoken if word not in _EMPTY][:_MOST_WORDS]
+    if not found:
+        return ()
+    sqlite = connection.dialect.name == "sqlite"
+    query = " OR ".join(f'"{word}"' for word in found) if sqlite else " | ".join(f"'{word}'" for word in found)
+    rows = connection.execute(text(_SEARCH[connection.dialect.name]), {"words": query, "limit": limit})
+    return tuple(rows.scalars())
+
+
+def positions(connection: Connection) -> frozenset[int]:
+    return frozenset(connection.execute(text("SELECT rowid FROM lexicon")).scalars())
+
+
+def _storable(words: str) -> str:
+    return words.replace("\0", " ").encode("utf-8", "replace").decode()

@@ -1,0 +1,167 @@
+"""What is known about the database: its schema, word for word, and the business terms. Never forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+
+from sqlalchemy import Connection, delete, insert, select
+
+from memory.ledger import EventKind, Ledger, Transaction
+from memory.tables import CONTENT, LEDGER, SCHEMA_VERSIONS, TERM_NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A business word. `expression` is SQL over real columns, or None when the meaning says it all.
+
+    `names` are the words that people use, `origin` is who taught it: `glossary:<file>` or `person`.
+    """
+
+    names: tuple[str, ...]
+    meaning: str
+    expression: str | None
+    tables: tuple[str, ...]
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """The schema as it was from `seen_at` on (seconds since 1970, UTC). `is_new`: this call saw it change."""
+
+    number: int
+    fingerprint: str
+    text: str
+    seen_at: float
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A term in the history: `names_held` are those of its names that no later teaching took over."""
+
+    position: int
+    at: float
+    term: Term
+    names_held: tuple[str, ...]
+
+
+class SemanticMemory:
+    """Schema versions and glossary, kept in the ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def see(self, schema_name: str, text: str, fingerprint: str) -> SchemaVersion:
+        """Note the schema that is there now. A fingerprint other than the newest becomes a new version."""
+        if (newest := self._newest(schema_name)) and newest.fingerprint == fingerprint:
+            return newest
+        with self._ledger.transaction() as transaction:
+            body = {"text": text, "fingerprint": fingerprint}
+            position = transaction.append(EventKind.SCHEMA_SEEN, schema_name, body)
+            number = newest.number + 1 if newest else 1
+            transaction.connection.execute(
+                insert(SCHEMA_VERSIONS).values(
+                    number=number, name=schema_name, fingerprint=fingerprint, position=position
+                )
+            )
+            self._ledger.between("schema row")
+            seen_at = transaction.at
+        return SchemaVersion(number, fingerprint, text, seen_at, True)
+
+    def versions(self) -> tuple[SchemaVersion, ...]:
+        """Every version of the schema that was ever seen, oldest first."""
+        wanted = (
+            select(SCHEMA_VERSIONS.c.number, SCHEMA_VERSIONS.c.fingerprint, LEDGER.c.at, CONTENT.c.body)
+            .join(LEDGER, LEDGER.c.position == SCHEMA_VERSIONS.c.position)
+            .join(CONTENT, CONTENT.c.position == SCHEMA_VERSIONS.c.position)
+            .order_by(SCHEMA_VERSIONS.c.number)
+        )
+        with self._ledger.connection() as connection:
+            return tuple(
+                SchemaVersion(row.number, row.fingerprint, json.loads(row.body)["text"], row.at / 1e6, False)
+                for row in connection.execute(wanted)
+            )
+
+    def teach(self, term: Term) -> bool:
+        """Teach a term. It takes over those of its names that an older term holds; the older stays in the history.
+
+        False, and no change, when the term is known word for word.
+        """
+        if term in self.glossary():
+            return False
+        with self._ledger.transaction() as transaction:
+            self._write(transaction, term)
+        return True
+
+    def load(self, terms: Iterable[Term]) -> tuple[Term, ...]:
+        """Teach the terms of a glossary file that were never taught from there before, and give those.
+
+        A file never takes a name from another origin: what a person taught outranks it, at every start.
+        """
+        history = self.history()
+        known = {taught.term for taught in history}
+        owners = {name.casefold(): taught.term.origin for taught in history for name in taught.names_held}
+        fresh = []
+        for term in terms:
+            if term in known:
+                continue
+            names = tuple(name for name in term.names if owners.get(name.casefold(), term.origin) == term.origin)
+            if names and replace(term, names=names) not in known:
+                fresh.append(replace(term, names=names))
+        if fresh:
+            with self._ledger.transaction() as transaction:
+                for term in fresh:
+                    self._write(transaction, term)
+        return tuple(fresh)
+
+    def glossary(self) -> tuple[Term, ...]:
+        """The terms that hold now, oldest first, each with the names it still has."""
+        return tuple(replace(taught.term, names=taught.names_held) for taught in self.history() if taught.names_held)
+
+    def history(self) -> tuple[Taught, ...]:
+        """Every teaching, oldest first."""
+        with self._ledger.connection() as connection:
+            held = _held(connection)
+        return tuple(
+            Taught(
+                event.position,
+                event.at,
+                term,
+                tuple(name for name in term.names if held[name.casefold()] == event.position),
+            )
+            for event in self._ledger.events(kinds=(EventKind.TERM_TAUGHT,))
+            if (term := _term(event.content or {}))
+        )
+
+    def _write(self, transaction: Transaction, term: Term) -> None:
+        position = transaction.append(EventKind.TERM_TAUGHT, term.names[0], asdict(term))
+        names = sorted({name.casefold() for name in term.names})
+        transaction.connection.execute(delete(TERM_NAMES).where(TERM_NAMES.c.name.in_(names)))
+        self._ledger.between("term names taken")
+        transaction.connection.execute(insert(TERM_NAMES), [{"name": name, "position": position} for name in names])
+        self._ledger.between("term names")
+
+    def _newest(self, schema_name: str) -> SchemaVersion | None:
+        wanted = (
+            select(SCHEMA_VERSIONS.c.number, SCHEMA_VERSIONS.c.fingerprint, LEDGER.c.at, CONTENT.c.body)
+            .join(LEDGER, LEDGER.c.position == SCHEMA_VERSIONS.c.position)
+            .join(CONTENT, CONTENT.c.position == SCHEMA_VERSIONS.c.position)
+            .order_by(SCHEMA_VERSIONS.c.number.desc())
+            .limit(1)
+        )
+        with self._ledger.connection() as connection:
+            row = connection.execute(wanted).first()
+        if row is None:
+            return None
+        return SchemaVersion(row.number, row.fingerprint, json.loads(row.body)["text"], row.at / 1e6, False)
+
+
+def _held(connection: Connection) -> dict[str, int]:
+    return {row.name: row.position for row in connection.execute(select(TERM_NAMES))}
+
+
+def _term(content: object) -> Term:
+    body = dict(content)  # type: ignore[call-overload]
+    return Term(tuple(body["names"]), body["meaning"], body["expression"], tuple(body["tables"]), body["origin"])
