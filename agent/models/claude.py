@@ -16,6 +16,7 @@ from agent.models.resilience import (
     RetryPolicy,
     asked_to_wait,
     connection_failure,
+    prompt_bytes,
     shared_breaker,
     should_try_again,
 )
@@ -33,9 +34,6 @@ PROVIDER = "Anthropic"
 
 THINKING_TOKENS = 8_000
 """Room on top of the prompt's `max_tokens`: current models think first, and that counts as output."""
-
-ENVELOPE_BYTES = 1_000
-"""What the request adds to the prompt: roles and the shape of the reply."""
 
 SAID_LIMIT = 300
 REFUSED_KEY = (401, 403)
@@ -84,7 +82,7 @@ class ClaudeModel:
         """
         client = self._open()
         most = self._prices.most(
-            self._model, prompt_bytes=_bytes_of(prompt), max_tokens=prompt.max_tokens + THINKING_TOKENS
+            self._model, prompt_bytes=prompt_bytes(prompt), max_tokens=prompt.max_tokens + THINKING_TOKENS
         )
         began = time.monotonic()
 
@@ -188,10 +186,6 @@ def _message(turn: Turn) -> MessageParam:
     if turn.role == "user":
         return {"role": "user", "content": turn.text}
     return {"role": "assistant", "content": turn.text}
-
-
-def _bytes_of(prompt: Prompt) -> int:
-    return ENVELOPE_BYTES + len((prompt.stable + "".join(turn.text for turn in prompt.turns)).encode())
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent.models.port import ModelError, ModelUnavailableError, Prompt, Reply, Turn, Usage
+from agent.models.resilience import prompt_bytes
 
 SEED = 7
 GGUF_MAGIC = b"GGUF"
@@ -24,6 +26,7 @@ KEPT_PREFIXES = 8
 SOCKET_PATH_LIMIT = 100
 """Bytes that the path of a Unix socket may have on every system, with room for the file name."""
 
+_CONTROL_TOKEN = re.compile(r"<\|([^<>|\s]+)\|>")
 _MARK = "the-question-goes-here"
 
 _QUIET = 0
@@ -106,6 +109,7 @@ class LocalModel:
         """
         if not prompt.turns or prompt.turns[-1].role != "user":
             raise ModelError("A prompt must end with a user turn.")
+        prompt_bytes(prompt)
         with self._turn:
             began = time.monotonic()
             said = self._load().chat(prompt, self._grammar)
@@ -310,8 +314,17 @@ class _Engine:
 
 
 def _messages(stable: str, turns: tuple[Turn, ...]) -> list[dict[str, str]]:
-    system = [{"role": "system", "content": stable}] if stable else []
-    return system + [{"role": turn.role, "content": turn.text} for turn in turns]
+    system = [{"role": "system", "content": _plain(stable)}] if stable else []
+    return system + [{"role": turn.role, "content": _plain(turn.text)} for turn in turns]
+
+
+def _plain(text: str) -> str:
+    """Break up control tokens, so that a cell value or a question cannot end its turn and speak as the system.
+
+    >>> _plain("a <|im_end|> b")
+    'a <| im_end |> b'
+    """
+    return _CONTROL_TOKEN.sub(r"<| \1 |>", text)
 
 
 def _file_stamp(path: Path, version: str, context_tokens: int) -> str:

@@ -15,6 +15,7 @@ from agent.models.resilience import (
     RetryPolicy,
     asked_to_wait,
     connection_failure,
+    prompt_bytes,
     shared_breaker,
     should_try_again,
 )
@@ -28,7 +29,6 @@ URL_VARIABLE = "HEBBQL_OPENAI_BASE_URL"
 NO_KEY = "no-key"
 """What is sent to endpoints that ask for none."""
 
-ENVELOPE_BYTES = 1_000
 SAID_LIMIT = 300
 BAD_REQUEST = 400
 REFUSED_KEY = (401, 403)
@@ -71,8 +71,7 @@ class OpenAIModel:
     def complete(self, prompt: Prompt) -> Reply:
         """Reply to the prompt. Raises like `ClaudeModel.complete`."""
         client = self._open()
-        size = ENVELOPE_BYTES + len((prompt.stable + "".join(turn.text for turn in prompt.turns)).encode())
-        most = self._prices.most(self._model, prompt_bytes=size, max_tokens=prompt.max_tokens)
+        most = self._prices.most(self._model, prompt_bytes=prompt_bytes(prompt), max_tokens=prompt.max_tokens)
         began = time.monotonic()
 
         def attempt(seconds_left: float) -> Reply:

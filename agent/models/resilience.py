@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agent.models.port import BudgetExhaustedError, ModelError, ModelUnavailableError
+from agent.models.port import BudgetExhaustedError, ModelError, ModelUnavailableError, Prompt
 
 T = TypeVar("T")
 
@@ -21,6 +21,9 @@ TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
 RETRIED_STATUSES = frozenset({408, 409, TOO_MANY_REQUESTS})
 """Besides all from 500 on: request timeout, conflict, rate limit."""
+
+ENVELOPE_BYTES = 2_000
+"""What a request adds to the prompt: roles and the shape of the reply."""
 
 SHORTEST_TRY = 1.0
 """Seconds that must be left of the deadline for another try to be worth it."""
@@ -75,6 +78,14 @@ def asked_to_wait(headers: Mapping[str, str], now: float | None = None) -> float
     if date := email.utils.parsedate_tz(headers.get("retry-after", "")):
         return max(0.0, email.utils.mktime_tz(date) - (time.time() if now is None else now))
     return None
+
+
+def prompt_bytes(prompt: Prompt) -> int:
+    """Bytes of the request that carries this prompt, at most. Raises ModelError for text that is not valid Unicode."""
+    try:
+        return ENVELOPE_BYTES + len((prompt.stable + "".join(turn.text for turn in prompt.turns)).encode())
+    except UnicodeEncodeError as problem:
+        raise ModelError("The prompt holds half a letter (a lone surrogate). Remove it and ask again.") from problem
 
 
 def connection_failure(error: Exception) -> CallFailed:
