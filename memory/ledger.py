@@ -247,6 +247,11 @@ class Transaction:
         self.erased = True
         return True
 
+    def is_active(self, id: uuid.UUID) -> bool:
+        """Whether an episode is remembered and neither forgotten nor erased, as this transaction sees it."""
+        known = self._row(id)
+        return known is not None and known.state == "active"
+
     def start_attempt(self, id: str, body: Content) -> None:
         """Write that an attempt began. Do so before the model is called.
 
@@ -319,7 +324,7 @@ class Transaction:
         return row
 
     def _showing(self, id: uuid.UUID) -> list[int]:
-        """Positions of all contents that hold the episode, or that show it: they name its id or ask its question."""
+        """Positions of all contents that hold the episode, and of all attempts that name its id or ask its question."""
         own = select(LEDGER.c.position).where(
             LEDGER.c.subject == str(id),
             LEDGER.c.kind.in_((EventKind.EPISODE_REMEMBERED, EventKind.EPISODE_FORGOTTEN)),
@@ -330,13 +335,16 @@ class Transaction:
         for body in self.connection.execute(kept.where(LEDGER.c.position.in_(found))).scalars("body"):
             if body is not None and (question := json.loads(body).get("question")):
                 marks.append(canonical({"": question})[4:-1])
-        attempts = kept.where(
-            LEDGER.c.kind.in_((EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)),
-            CONTENT.c.body.is_not(None),
-        )
-        for position, body in self.connection.execute(attempts.execution_options(yield_per=200)):
-            if any(mark in body for mark in marks):
-                found.add(position)
+        told = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
+        shown = kept.add_columns(LEDGER.c.subject).where(LEDGER.c.kind.in_(told), CONTENT.c.body.is_not(None))
+        subjects = {
+            row.subject
+            for row in self.connection.execute(shown.execution_options(yield_per=200))
+            if any(mark in row.body for mark in marks)
+        }
+        for attempt in sorted(subjects):
+            whole = shown.where(LEDGER.c.subject == attempt)
+            found.update(self.connection.execute(whole).scalars("position"))
         return sorted(found)
 
 
