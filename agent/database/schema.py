@@ -26,12 +26,18 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table or view. `ddl` is the stored CREATE statement, or one reflected by SQLAlchemy."""
+    """One table or view. `ddl` is the stored CREATE statement, or one reflected by SQLAlchemy.
+
+    `namespace` is the PostgreSQL schema the table lies in, `""` for SQLite. Every namespace is on the search
+    path, so `name` alone is enough in SQL.
+    """
 
     name: str
     columns: tuple[Column, ...]
     foreign_keys: tuple[ForeignKey, ...] = ()
     ddl: str = ""
+    namespace: str = ""
+    is_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
