@@ -1,0 +1,145 @@
+"""The graph of foreign keys: which tables join, over which columns, and the shortest way between them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.database.naming import quoted
+from agent.database.schema import ForeignKey, Schema, Table
+from agent.wording import name_tokens
+
+def qualified(table: str, column: str, dialect: str) -> str:
+    """`Table.Column`, each quoted where needed."""
+    return f"{quoted(table, dialect)}.{quoted(column, dialect)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Two tables and the columns, pairwise, that join them."""
+
+    left: str
+    left_columns: tuple[str, ...]
+    right: str
+    right_columns: tuple[str, ...]
+
+    def sql(self, dialect: str) -> str:
+        pairs = zip(self.left_columns, self.right_columns, strict=True)
+        return " AND ".join(
+            f"{qualified(self.left, a, dialect)} = {qualified(self.right, b, dialect)}" for a, b in pairs
+        )
+
+
+class KeyGraph:
+    """Undirected graph over the tables of a schema. Built once per schema; every answer is deterministic.
+
+    Where a table declares no foreign key, one is inferred from a column named like another table's single
+    primary key (`customer_id`), unless that name is too plain to mean anything (`id`).
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._order = {table.name: place for place, table in enumerate(schema.tables)}
+        self._joins: dict[tuple[str, str], Join] = {}
+        neighbours: dict[str, set[str]] = {table.name: set() for table in schema.tables}
+        inferred = _Inference(schema)
+        for table in schema.tables:
+            for key in table.foreign_keys or inferred.keys_of(table):
+                other = key.referred_table
+                if other not in neighbours or other == table.name or len(key.columns) != len(key.referred_columns):
+                    continue
+                join = Join(table.name, key.columns, other, key.referred_columns)
+                self._joins.setdefault((table.name, other), join)
+                neighbours[table.name].add(other)
+                neighbours[other].add(table.name)
+        self._neighbours = {name: tuple(sorted(near, key=self._order.__getitem__)) for name, near in neighbours.items()}
+        self._distances: dict[str, dict[str, int]] = {}
+
+    def neighbours(self, table: str) -> tuple[str, ...]:
+        return self._neighbours.get(table, ())
+
+    def in_order(self, tables: Iterable[str]) -> tuple[str, ...]:
+        """Without repeats, in schema order; names the schema does not have are left out."""
+        return tuple(sorted({t for t in tables if t in self._order}, key=self._order.__getitem__))
+
+    def distance(self, start: str, goal: str) -> int | None:
+        """Number of joins between two tables, None when no keys connect them."""
+        if start not in self._distances:
+            self._distances[start] = self._distances_from(start)
+        return self._distances[start].get(goal)
+
+    def connect(self, tables: Iterable[str]) -> tuple[tuple[str, ...], tuple[Join, ...]]:
+        """Join the tables by shortest paths.
+
+        Gives the tables with those in between, in schema order, and one join per step. The nearest table is
+        attached first, ties go by schema order. What no key reaches stays unjoined.
+        """
+        wanted = self.in_order(tables)
+        reached: list[str] = list(wanted[:1])
+        joins: list[Join] = []
+        waiting = list(wanted[1:])
+        while waiting:
+            paths = [(path, goal) for goal in waiting if (path := self._path(reached, goal))]
+            if not paths:
+                reached.append(waiting.pop(0))
+                continue
+            path, goal = min(paths, key=lambda found: (len(found[0]), self._order[found[1]]))
+            for left, right in zip(path, path[1:], strict=False):
+                joins.append(self._joins.get((left, right)) or self._joins[right, left])
+            reached.extend(name for name in path if name not in reached)
+            waiting = [name for name in waiting if name not in reached]
+        return self.in_order(reached), tuple(joins)
+
+    def _distances_from(self, start: str) -> dict[str, int]:
+        distances = {start: 0}
+        queue = deque([start])
+        while queue:
+            here = queue.popleft()
+            for near in self.neighbours(here):
+                if near not in distances:
+                    distances[near] = distances[here] + 1
+                    queue.append(near)
+        return distances
+
+    def _path(self, starts: list[str], goal: str) -> tuple[str, ...]:
+        """The shortest path from any start to the goal, `()` when there is none."""
+        came: dict[str, str] = {}
+        seen = set(starts)
+        queue = deque(self.in_order(starts))
+        while queue:
+            here = queue.popleft()
+            if here == goal:
+                path = [here]
+                while path[-1] in came:
+                    path.append(came[path[-1]])
+                return tuple(reversed(path))
+            for near in self.neighbours(here):
+                if near not in seen:
+                    seen.add(near)
+                    came[near] = here
+                    queue.append(near)
+        return ()
+
+
+class _Inference:
+    """Foreign keys read off column names, for tables that declare none."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._owners: dict[str, tuple[str, str] | None] = {}
+        for table in schema.tables:
+            keys = [column.name for column in table.columns if column.primary_key]
+            if len(keys) != 1:
+                continue
+            words = [token.stem for token in name_tokens(table.name)]
+            plain = [token.stem for token in name_tokens(keys[0])]
+            names = {"".join(plain)} if len(plain) > 1 else {"".join(words) + plain[0]} if plain else set()
+            for name in sorted(names):
+                self._owners[name] = None if name in self._owners else (table.name, keys[0])
+
+    def keys_of(self, table: Table) -> tuple[ForeignKey, ...]:
+        found = []
+        for column in table.columns:
+            owner = self._owners.get("".join(token.stem for token in name_tokens(column.name)))
+            if owner is not None and owner[0] != table.name:
+                found.append(ForeignKey((column.name,), owner[0], (owner[1],)))
+        return tuple(found)

@@ -1,0 +1,232 @@
+"""Times named in a question: days, months, quarters, years, and the half-open spans they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+from agent.keys import qualified
+
+Grain = Literal["date", "month", "quarter", "half", "year"]
+
+_MONTHS = (
+    "january february march april may june july august september october november december".split(),
+    "jan feb mar apr may jun jul aug sep oct nov dec".split(),
+)
+_MONTH_NUMBER = {name: place + 1 for names in _MONTHS for place, name in enumerate(names)} | {"sept": 9}
+_ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
+_M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
+_Y = r"(?P<{0}>(?:1[6-9]|20|21)\d\d)"
+_D = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
+
+_ATOMS: tuple[tuple[Grain, re.Pattern[str]], ...] = tuple(
+    (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE))
+    for grain, pattern in (
+        ("date", rf"{_Y.format('y')}[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)"),
+        ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_Y.format('y')}"),
+        ("date", rf"{_D.format('d')}\s+(?:of\s+)?{_M.format('mn')},?\s+{_Y.format('y')}"),
+        ("month", rf"{_M.format('mn')},?\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
+        ("month", rf"{_Y.format('y')}-(?P<m>0[1-9]|1[0-2])(?!-\d)"),
+        ("month", rf"(?P<m>0?[1-9]|1[0-2])/{_Y.format('y')}"),
+        ("quarter", rf"(?P<o>first|1st|second|2nd|third|3rd|fourth|4th|last)\s+quarter\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("quarter", rf"{_Y.format('y')}[\s/-]*q(?P<q>[1-4])"),
+        ("half", rf"(?P<o>first|1st|second|2nd)\s+half\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("year", _Y.format("y")),
+    )
+)  # fmt: skip
+_MONTH_ALONE = re.compile(
+    rf"(?<=\b)(?P<before>in|during|of|since|before|after|from|until|every|each|for)\s+(?P<atom>{_M.format('mn')})(?!\w)",
+    re.IGNORECASE,
+)
+_RANGE_MIDDLE = re.compile(r"\s*(?:and|to|until|till|through|thru|up\s+to|-|–|—)\s*(?:the\s+)?(?:end\s+of\s+)?\Z", re.IGNORECASE)
+_RANGE_START = re.compile(r"\b(?P<word>between|from)\s+(?:the\s+)?(?:start\s+of\s+|beginning\s+of\s+)?\Z", re.IGNORECASE)
+_LEAD = re.compile(
+    r"\b(?P<word>(?:not\s+)?(?:before|prior\s+to|earlier\s+than)|(?:not\s+)?(?:after|later\s+than)|since|starting\s+(?:in|from|with)|from|"
+    r"on\s+or\s+after|on\s+or\s+before|in\s+or\s+after|in\s+or\s+before|until|till|up\s+to|through|by|no\s+later\s+than)"
+    r"\s+(?:the\s+)?(?:start\s+of\s+|end\s+of\s+|year\s+)?\Z",
+    re.IGNORECASE,
+)  # fmt: skip
+_ONWARD = re.compile(r"\A\s*(?:onwards?|or\s+later|and\s+later|and\s+after)\b", re.IGNORECASE)
+_EARLIER = re.compile(r"\A\s*(?:or\s+earlier|and\s+earlier|and\s+before)\b", re.IGNORECASE)
+_APART = re.compile(r"\b(?:differen|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One time as written. `value` is `1997`, `1997-03`, `1997-Q1`, `1997-H1` or `1997-03-05`; the span is half-open.
+
+    A month without a year has the value `03` and no span: it recurs every year.
+    """
+
+    start: int
+    end: int
+    text: str
+    grain: Grain
+    value: str
+    since: date | None
+    until: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time the question asks for: `since` is included, `until` is not; None is open.
+
+    `start` and `end` are the offsets of its words in the question. `month` is set instead for a month of no year.
+    """
+
+    start: int
+    end: int
+    text: str
+    since: date | None
+    until: date | None
+    month: int | None = None
+
+
+def moments(question: str) -> tuple[Moment, ...]:
+    """Find each day, month, quarter, half and year, in reading order, the longest reading first.
+
+    >>> [(m.grain, m.value) for m in moments("between 1996-07-01 and March 1998, or in 1997")]
+    [('date', '1996-07-01'), ('month', '1998-03'), ('year', '1997')]
+    """
+    found: list[Moment] = []
+
+    def free(start: int, end: int) -> bool:
+        return all(end <= other.start or start >= other.end for other in found)
+
+    for grain, pattern in _ATOMS:
+        for match in pattern.finditer(question):
+            moment = _moment(grain, match) if free(match.start(), match.end()) else None
+            if moment is not None:
+                found.append(moment)
+    for match in _MONTH_ALONE.finditer(question):
+        start, end = match.span("atom")
+        if free(start, end) and not (match["mn"].lower() in {"may", "mar"} and match["mn"][0].islower()):
+            number = _MONTH_NUMBER[match["mn"].lower()]
+            found.append(Moment(start, end, match["atom"], "month", f"{number:02d}", None, None))
+    return tuple(sorted(found, key=lambda moment: moment.start))
+
+
+def periods(question: str, found: Sequence[Moment]) -> tuple[Period, ...]:
+    """Join moments to the periods meant: ranges, `before`, `since`, or the moment itself.
+
+    >>> q = "orders after March 1998"
+    >>> [(p.since, p.until) for p in periods(q, moments(q))]
+    [(datetime.date(1998, 4, 1), None)]
+    >>> q = "from 1996 to 1997"
+    >>> [(p.since.year, p.until.year) for p in periods(q, moments(q))]
+    [(1996, 1998)]
+    """
+    result: list[Period] = []
+    apart = _APART.search(question) is not None
+    place = 0
+    while place < len(found):
+        here = found[place]
+        following = found[place + 1] if place + 1 < len(found) else None
+        lead = _RANGE_START.search(question[: here.start])
+        middle = question[here.end : following.start] if following else ""
+        ranged = following is not None and _RANGE_MIDDLE.match(middle) is not None and here.since is not None
+        if ranged and following is not None and not apart and (lead or middle.strip() not in {"and"}):
+            start = lead.start() if lead else here.start
+            result.append(Period(start, following.end, question[start : following.end], here.since, following.until))
+            place += 2
+            continue
+        result.append(_single(question, here, apart))
+        place += 1
+    return tuple(result)
+
+
+def filter_sql(period: Period, table: str, column: str, dialect: str) -> str:
+    """The condition that keeps the rows of a period, as the dialect compares dates.
+
+    SQLite compares ISO text, half-open, so that it holds with and without a time of day.
+
+    >>> filter_sql(Period(0, 4, "1997", date(1997, 1, 1), date(1998, 1, 1)), "Orders", "OrderDate", "sqlite")
+    "Orders.OrderDate >= '1997-01-01' AND Orders.OrderDate < '1998-01-01'"
+    """
+    name = qualified(table, column, dialect)
+    if period.month is not None:
+        if dialect == "postgres":
+            return f"EXTRACT(MONTH FROM {name}) = {period.month}"
+        return f"strftime('%m', {name}) = '{period.month:02d}'"
+    literal = "DATE '{}'" if dialect == "postgres" else "'{}'"
+    sides = []
+    if period.since is not None:
+        sides.append(f"{name} >= {literal.format(period.since.isoformat())}")
+    if period.until is not None:
+        sides.append(f"{name} < {literal.format(period.until.isoformat())}")
+    return " AND ".join(sides)
+
+
+def grouping_sql(grain: str, table: str, column: str, dialect: str) -> str:
+    """The expression that gives the year, quarter, month, week or day of a date.
+
+    >>> grouping_sql("month", "Orders", "OrderDate", "sqlite")
+    "strftime('%Y-%m', Orders.OrderDate)"
+    """
+    name = qualified(table, column, dialect)
+    if dialect == "postgres":
+        forms = {"year": "YYYY", "quarter": 'YYYY-"Q"Q', "month": "YYYY-MM", "week": "IYYY-IW", "day": "YYYY-MM-DD"}
+        return f"to_char({name}, '{forms[grain]}')"
+    if grain == "quarter":
+        return f"strftime('%Y', {name}) || '-Q' || ((CAST(strftime('%m', {name}) AS INTEGER) + 2) / 3)"
+    forms = {"year": "%Y", "month": "%Y-%m", "week": "%Y-%W", "day": "%Y-%m-%d"}
+    return f"strftime('{forms[grain]}', {name})"
+
+
+def _single(question: str, here: Moment, apart: bool) -> Period:
+    if here.since is None or here.until is None:
+        return Period(here.start, here.end, here.text, None, None, month=int(here.value))
+    lead = _LEAD.search(question[: here.start])
+    word = " ".join(lead["word"].lower().split()) if lead and not apart else ""
+    start = lead.start() if lead and word else here.start
+    rest = question[here.end :]
+    since: date | None = here.since
+    until: date | None = here.until
+    end = here.end
+    if onward := _ONWARD.match(rest):
+        until, end = None, here.end + onward.end()
+    elif earlier := _EARLIER.match(rest):
+        since, end = None, here.end + earlier.end()
+    elif word in {"before", "prior to", "earlier than"}:
+        since, until = None, here.since
+    elif word in {"after", "later than"}:
+        since, until = here.until, None
+    elif word in {"since", "on or after", "in or after", "not before", "not earlier than"} or word.startswith("starting"):
+        until = None
+    elif word in {"until", "till", "up to", "through", "by", "on or before", "in or before", "not after", "no later than", "not later than"}:  # fmt: skip
+        since = None
+    else:
+        start = here.start
+    return Period(start, end, question[start:end], since, until)
+
+
+def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
+    """Raises nothing: an impossible day or month is no moment."""
+    parts = match.groupdict()
+    year = int(parts["y"])
+    number = parts.get("m")
+    month = int(number) if number else _MONTH_NUMBER.get((parts.get("mn") or "").lower(), 1)
+    try:
+        if grain == "date":
+            since = date(year, month, int(parts["d"]))
+            return Moment(*match.span(), match[0], grain, since.isoformat(), since, since + timedelta(days=1))
+        if grain == "month":
+            return Moment(*match.span(), match[0], grain, f"{year}-{month:02d}", date(year, month, 1), _later(year, month, 1))
+        if grain in {"quarter", "half"}:
+            part = int(parts.get("q") or _ORDINAL[parts["o"].lower()])
+            length, letter = (3, "Q") if grain == "quarter" else (6, "H")
+            first = (part - 1) * length + 1
+            value = f"{year}-{letter}{part}"
+            return Moment(*match.span(), match[0], grain, value, date(year, first, 1), _later(year, first, length))
+        return Moment(*match.span(), match[0], grain, str(year), date(year, 1, 1), date(year + 1, 1, 1))
+    except ValueError:
+        return None
+
+
+def _later(year: int, month: int, months: int) -> date:
+    """The first day of the month `months` after."""
+    return date(year + (month - 1 + months) // 12, (month - 1 + months) % 12 + 1, 1)

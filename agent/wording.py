@@ -1,0 +1,236 @@
+"""How people write questions: words, stems, numbers, superlatives, comparisons and negations.
+
+Language only: nothing here knows a schema. English first; other scripts are split so that names, values and
+numbers inside them are still found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+_TOKEN = re.compile(
+    r"(?P<number>\d+(?:[.,]\d+)*)"
+    r"|(?P<latin>[A-Za-z\u00aa-\u024f\u0300-\u036f\u1e00-\u1eff]+)"
+    r"|(?P<other>[^\W\d_]+)",
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word, number or run of another script. `start` and `end` are offsets into the text."""
+
+    start: int
+    end: int
+    text: str
+    folded: str
+    stem: str
+    kind: Literal["number", "latin", "other"]
+
+
+@lru_cache(maxsize=65_536)
+def fold(text: str) -> str:
+    """Case and accents taken off, so that `Côte` meets `cote`.
+
+    >>> fold("Côte DE Blaye")
+    'cote de blaye'
+    """
+    stripped = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", stripped)
+
+
+@lru_cache(maxsize=65_536)
+def stem(folded: str) -> str:
+    """The English stem (Porter 2, from snowballstemmer) of a folded word; other scripts stay as they are.
+
+    >>> stem("categories") == stem("category"), stem("ordered") == stem("orders")
+    (True, True)
+    """
+    return str(EnglishStemmer().stemWord(folded)) if folded.isascii() else folded
+
+
+def tokens(text: str) -> tuple[Token, ...]:
+    """Split into words; digits, Latin letters and other scripts part from each other.
+
+    >>> [t.folded for t in tokens("Germany의 1997년 Order-Details")]
+    ['germany', '의', '1997', '년', 'order', 'details']
+    """
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind: Literal["number", "latin", "other"] = (
+            "number" if match["number"] else "latin" if match["latin"] else "other"
+        )
+        folded = match[0] if kind == "number" else fold(match[0])
+        word = stem(folded) if kind == "latin" else folded
+        found.append(Token(match.start(), match.end(), match[0], folded, word, kind))
+    return tuple(found)
+
+
+def name_tokens(name: str) -> tuple[Token, ...]:
+    """Split an identifier into words: camel case, snake case, spaces and punctuation part them.
+
+    >>> [t.folded for t in name_tokens("UnitPrice")], [t.folded for t in name_tokens("tbl_OrderID2")]
+    (['unit', 'price'], ['tbl', 'order', 'id', '2'])
+    """
+    return tokens(_CAMEL.sub(" ", name).replace("_", " "))
+
+
+def is_plural(folded: str) -> bool:
+    """Whether an English noun looks plural.
+
+    >>> is_plural("customers"), is_plural("address"), is_plural("people")
+    (True, False, True)
+    """
+    if folded in {"people", "men", "women", "children", "staff", "data"}:
+        return True
+    return len(folded) > 3 and folded.endswith("s") and not folded.endswith(("ss", "us", "is"))
+
+
+NUMBER_WORDS = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty".split()
+    )
+} | {"dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
+
+HIGHEST = frozenset(
+    "most highest largest biggest greatest best top latest newest youngest longest maximum max maximal priciest "
+    "dearest heaviest tallest strongest busiest recent last furthest richest costliest".split()
+)
+LOWEST = frozenset(
+    "fewest least lowest smallest worst bottom cheapest oldest earliest first shortest minimum min minimal "
+    "lightest weakest slowest nearest poorest".split()
+)
+
+SUPERLATIVE = (
+    r"(?:(?<!at )(?:most|least)(?! of\b)|fewest|highest|lowest|largest|biggest|smallest|greatest|best|worst|top|bottom"
+    r"|oldest|youngest|newest|earliest|latest|longest|shortest|cheapest|priciest|costliest|dearest|heaviest"
+    r"|lightest|tallest|strongest|weakest|busiest|fastest|slowest|nearest|furthest|richest|poorest|maximum|max"
+    r"|minimum|min|maximal|minimal|last|first)"
+)
+
+MORE_THAN = (
+    r"(?:more than|greater than|larger than|higher than|bigger than|longer than|older than|over|above|exceed(?:s|ed|ing)?|"
+    r"beyond|upwards of|in excess of)"
+)
+LESS_THAN = (
+    r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|beneath)"
+)
+AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than|minimum of|a minimum of)"
+AT_MOST = r"(?:at most|no more than|not more than|up to|maximum of|a maximum of)"
+EXACTLY = r"(?:exactly|precisely|equal to|equals)"
+
+NEGATION = r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking|n['’]t)"
+
+# Adjectives and other names of countries: language, not data. Each is tried as a stored value.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "american": ("usa", "united states", "us", "united states of america"),
+    "america": ("usa", "united states", "us", "united states of america"),
+    "united states": ("usa", "us", "united states of america"),
+    "us": ("usa", "united states", "united states of america"),
+    "usa": ("united states", "us", "united states of america"),
+    "british": ("uk", "united kingdom", "great britain", "gb"),
+    "britain": ("uk", "united kingdom", "great britain", "gb"),
+    "great britain": ("uk", "united kingdom", "gb"),
+    "united kingdom": ("uk", "great britain", "gb"),
+    "uk": ("united kingdom", "great britain", "gb"),
+    "england": ("uk", "united kingdom"),
+    "english": ("uk", "united kingdom", "england"),
+    "german": ("germany",),
+    "germans": ("germany",),
+    "french": ("france",),
+    "spanish": ("spain",),
+    "italian": ("italy",),
+    "italians": ("italy",),
+    "brazilian": ("brazil",),
+    "brazilians": ("brazil",),
+    "mexican": ("mexico",),
+    "mexicans": ("mexico",),
+    "canadian": ("canada",),
+    "canadians": ("canada",),
+    "swedish": ("sweden",),
+    "swiss": ("switzerland",),
+    "austrian": ("austria",),
+    "austrians": ("austria",),
+    "danish": ("denmark",),
+    "finnish": ("finland",),
+    "norwegian": ("norway",),
+    "norwegians": ("norway",),
+    "irish": ("ireland",),
+    "polish": ("poland",),
+    "portuguese": ("portugal",),
+    "belgian": ("belgium",),
+    "belgians": ("belgium",),
+    "dutch": ("netherlands", "the netherlands", "holland"),
+    "holland": ("netherlands", "the netherlands"),
+    "argentinian": ("argentina",),
+    "argentine": ("argentina",),
+    "venezuelan": ("venezuela",),
+    "venezuelans": ("venezuela",),
+    "japanese": ("japan",),
+    "chinese": ("china",),
+    "korean": ("south korea", "korea"),
+    "indian": ("india",),
+    "russian": ("russia",),
+    "australian": ("australia",),
+    "australians": ("australia",),
+    "singaporean": ("singapore",),
+    "greek": ("greece",),
+    "turkish": ("turkey",),
+    "czech": ("czech republic", "czechia"),
+    "hungarian": ("hungary",),
+    "romanian": ("romania",),
+}
+
+STOP = frozenset(
+    """a an the this that these those there here it its it's i me my mine we us our ours you your yours they them
+    their theirs he him his she her hers who whom whose which what when where why how is are was were be been being am
+    do does did done doing has have had having will would shall should can could may might must of in on at by for from
+    to into onto with without within about above below over under between among after before during since until till
+    through throughout across via per as than then and or nor but not no yes if so such same own s t re ve ll d m
+    all any each every both either neither some several many much more most few fewer less least other others another
+    only just also too very ever never again once please kindly thanks thank hello hi hey okay ok let lets im id ive
+    out up down off not don didn doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn one ones
+    because while although though however etc ie eg vs versus i'm i'd""".split()
+)
+
+COMMON = (
+    STOP
+    | HIGHEST
+    | LOWEST
+    | frozenset(NUMBER_WORDS)
+    | frozenset(
+        """show shows showing list lists listed give gives given tell tells find finds get gets got display name named
+    names see seen know need needs want wants like look looking provide return report output print fetch pull compute
+    calculate determine identify count counts counted counting number numbers sum sums summed total totals totalled
+    average averages mean median typical amount amounts value values percentage percent percents share shares fraction
+    proportion ratio portion rank ranks ranked ranking running cumulative cumulatively accumulate accumulated compare
+    compared comparison difference differences differ grow grew grown growth change changed changes increase increased
+    decrease develop developed development trend evolve evolved time times day days daily week weeks weekly month months
+    monthly quarter quarters quarterly year years yearly annual annually today yesterday tomorrow now ago current
+    currently date dates dated period together altogether overall combined sorted sort sorting ordered descending
+    ascending alphabetical alphabetically group grouped groups broken breakdown split distinct different unique
+    duplicate duplicates identical pairs pair common exist exists existing high higher highly low lower large larger big
+    bigger great greater small smaller long longer short shorter old older young younger new newer early earlier late
+    later cheap cheaper expensive costly pricey good better bad worse make makes made take takes taken took come comes
+    came coming go goes went gone bring brings brought place places placed placing put sell sells sold selling buy buys
+    bought buying purchase purchased spend spends spent spending earn earned earns pay paid pays cost costs costing
+    handle handled handles contain contains contained include includes included including exclude excluding belong
+    belongs belonging live lives lived living located location work works worked working use used using call called
+    calls says say said mean means set sets based whose anybody anyone everyone someone something anything everything
+    data database table tables row rows record records entry entries column columns field fields info information
+    detail details kind kinds type types question answer result results many own owns owned mark marked assign assigned
+    least half first second third fourth last next previous exactly precisely approximately around roughly still yet
+    always often frequently rarely together alone respectively instead actually really maybe perhaps basically part
+    parts piece pieces thing things case cases way ways lot lots top bottom best worst ones occur occurs appear appears
+    happen happened across regarding concerning terms order form per rest remain remaining weather joke hello sense
+    associate associated regard due""".split()
+    )
+)
