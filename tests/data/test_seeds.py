@@ -63,7 +63,9 @@ def test_a_seed_gives_rows_that_its_check_confirms(seed: dict[str, Any], northwi
 
 
 def test_a_check_is_another_formulation() -> None:
-    assert [s["id"] for s in SEEDS if "".join(s["sql"].lower().split()) == "".join(s["check_sql"].lower().split())] == []
+    assert [
+        s["id"] for s in SEEDS if "".join(s["sql"].lower().split()) == "".join(s["check_sql"].lower().split())
+    ] == []
 
 
 def test_seeds_are_many_of_every_kind_and_never_twice() -> None:
