@@ -20,9 +20,9 @@ _ONE_QUERY = 2.0
 
 _ISO_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*"
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?\Z")
-_TEXT = re.compile(r"char|text|clob|string|citext|enum|name|uuid|user-defined", re.I)
-_DATE = re.compile(r"date|timestamp", re.I)
-_NUMBER = re.compile(r"int|serial|numeric|decimal|real|double|float|money", re.I)
+_NO_TEXT = re.compile(r"json|bytea|bool|\[|array|xml|tsvector|tsquery|unknown|geometry|\bbit\b|interval|\btime\b", re.I)
+_DATE = re.compile(r"(date|timestamp)\b", re.I)
+_NUMBER = re.compile(r"(\w*int(eger)?|\w*serial|numeric|decimal|real|double|float|money)\b", re.I)
 
 Run = Callable[[str, float, int, int], Result]
 """Runs SQL of this module: text, seconds, rows, bytes."""
@@ -91,12 +91,12 @@ def _postgres_column(table: Table, column: Column, run: Run, seconds: float) -> 
     name = quoted(column.name, "postgres")
     facts = ColumnFacts(table.name, column.name)
     kind = column.type
-    if "[" in kind or ("(" in kind and kind.upper().startswith("ARRAY")):
+    if "[" in kind:
         return facts
-    if _DATE.search(kind) or _NUMBER.search(kind):
+    if _DATE.match(kind) or _NUMBER.match(kind):
         low, high = run(f"SELECT min({name})::text, max({name})::text FROM {source}", seconds, 1, 1_000_000).rows[0]
-        return ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), bool(_DATE.search(kind)))
-    if not _TEXT.search(kind):
+        return ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), bool(_DATE.match(kind)))
+    if _NO_TEXT.search(kind):
         return facts
     some = f"(SELECT {name}::text AS v FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s"
     rows = run(f"SELECT count(*) FROM {some}", seconds, 1, 1_000).rows[0][0]

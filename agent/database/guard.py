@@ -220,12 +220,15 @@ def known_functions(query: _Parsed) -> None:
 
 
 def known_types(query: _Parsed) -> None:
-    """A cast goes to a plain type."""
+    """A cast goes to a plain type, or to one that a column of the schema has."""
     from sqlglot import exp
 
+    own = {column.type.lower() for table in query.schema.tables for column in table.columns}
     for node in query.tree.find_all(exp.DataType):
         kind = node.this
-        if not isinstance(kind, exp.DType) or kind.name not in _TYPES:
+        written = node.sql(query.schema.dialect).lower()
+        plain = isinstance(kind, exp.DType) and kind.name in _TYPES
+        if not plain and not (kind == exp.DType.USERDEFINED and written in own):
             raise QueryRejected(f"The type {node.sql(query.schema.dialect)} cannot be used here.", rule="known_types")
 
 

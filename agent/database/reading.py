@@ -8,7 +8,7 @@ import re
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _LOCK_WAIT = 2.0
 _CONNECT_WAIT = 5
+_LONGEST_PATH = 1_000
 _MAGIC = b"SQLite format 3\x00"
 _WAL = 2
 _UNGUARDED = {"mysql": "MySQL", "mariadb": "MariaDB", "mssql": "SQL Server", "oracle": "Oracle", "duckdb": "DuckDB"}
@@ -93,6 +94,8 @@ def open_database(url: str, *, deadline: float = 10.0, row_cap: int = 1_000, byt
         DatabaseUnusableError: it is missing, empty, locked, foreign, or of a kind that is not supported.
     """
     limits = Limits(deadline, row_cap, byte_cap)
+    if not url.strip():
+        raise DatabaseUnusableError("No database is named. Give the path of a SQLite file, or a database URL.")
     if "://" not in url:
         return _open_sqlite(Path(url), limits)
     from sqlalchemy.engine import make_url
@@ -161,6 +164,8 @@ def _open_sqlite(path: Path, limits: Limits) -> Database:
 
 
 def _head(path: Path) -> bytes:
+    if not str(path).isprintable() or len(str(path)) > _LONGEST_PATH:
+        raise DatabaseUnusableError(f"{str(path)[:80]!r} is no path of a file. Give the path of a SQLite file.")
     try:
         if path.is_dir():
             raise DatabaseUnusableError(f"{path} is a folder. Give the path of a SQLite file.")
@@ -172,8 +177,8 @@ def _head(path: Path) -> bytes:
             head = file.read(100)
     except PermissionError:
         raise DatabaseUnusableError(f"{path} may not be read by this user. Change its permissions.") from None
-    except (OSError, ValueError) as problem:
-        raise DatabaseUnusableError(f"{str(path)[:200]!r} cannot be opened: {problem}.") from None
+    except OSError as problem:
+        raise DatabaseUnusableError(f"{path} cannot be opened: {problem.strerror}.") from None
     if not head:
         raise DatabaseUnusableError(f"{path} is empty (0 bytes): no database was ever written to it. Restore it.")
     if not head.startswith(_MAGIC):
@@ -373,30 +378,44 @@ def reflect(engine: Engine, *, name: str, dialect: str, first: str | None) -> tu
     hidden = re.compile(r"(pg_(catalog|toast|temp)|information_schema\Z)", re.I)
     namespaces = [one for one in inspector.get_schema_names() if not hidden.match(one)]
     namespaces.sort(key=lambda one: (one != default, one))
-    taken: set[str] = set()
-    tables: list[Table] = []
-    spanned: list[str] = []
+    found: dict[tuple[str, str], ReflectedTable] = {}
+    views: set[tuple[str, str]] = set()
     for namespace in namespaces:
-        # Reflection of one namespace follows foreign keys into others, so each has a collection of its own.
-        collection = MetaData(schema=None)
-        collection.reflect(engine, schema=namespace, views=True)
-        views = set(inspector.get_view_names(schema=namespace))
+        # Reflection follows foreign keys into other namespaces, so each has a collection of its own. The default one
+        # is read without its name, so that its tables are written without it.
+        asked = None if namespace == default else namespace
+        collection = MetaData()
+        collection.reflect(engine, schema=asked, views=True)
+        views |= {(namespace, view) for view in inspector.get_view_names(schema=asked)}
         if dialect == "postgres":
-            views |= set(inspector.get_materialized_view_names(schema=namespace))
-        found = sorted((t for t in collection.tables.values() if t.schema == namespace), key=lambda t: t.name)
-        if not found:
-            continue
-        spanned.append(namespace)
-        for table in found:
-            tables.append(_reflected(table, engine, namespace, taken=taken, is_view=table.name in views))
-    if not tables:
+            views |= {(namespace, view) for view in inspector.get_materialized_view_names(schema=asked)}
+        own = sorted((t for t in collection.tables.values() if t.schema == asked), key=lambda t: t.name)
+        found.update(((namespace, table.name), table) for table in own)
+    if not found:
         raise DatabaseUnusableError(f"The database {name} has no tables that this user can see. Choose one that has.")
-    return _schema(name, dialect, tables), tuple(spanned)
+    names: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for namespace, plain in found:
+        names[namespace, plain] = plain if plain not in taken else f"{namespace}.{plain}"
+        taken.add(plain)
+    tables = [
+        _reflected(table, engine, key, names=names, default=default or "", is_view=key in views)
+        for key, table in found.items()
+    ]
+    return _schema(name, dialect, tables), tuple(dict.fromkeys(namespace for namespace, _ in found))
 
 
-def _reflected(table: ReflectedTable, engine: Engine, namespace: str, *, taken: set[str], is_view: bool) -> Table:
+def _reflected(
+    table: ReflectedTable,
+    engine: Engine,
+    key: tuple[str, str],
+    *,
+    names: Mapping[tuple[str, str], str],
+    default: str,
+    is_view: bool,
+) -> Table:
     from sqlalchemy.schema import CreateTable
-    from sqlalchemy.types import NullType, UserDefinedType
+    from sqlalchemy.types import Enum, NullType, UserDefinedType
 
     class Unread(UserDefinedType[Any]):
         """A type that SQLAlchemy has no name for."""
@@ -409,22 +428,23 @@ def _reflected(table: ReflectedTable, engine: Engine, namespace: str, *, taken: 
     for column in table.columns:
         if isinstance(column.type, NullType):
             column.type = Unread()
-    name = table.name if table.name not in taken else f"{namespace}.{table.name}"
-    taken.add(name)
-    lines = str(CreateTable(table).compile(engine)).strip().splitlines()
-    ddl = "\n".join(line.rstrip() for line in lines)
+    ddl = "\n".join(line.rstrip() for line in str(CreateTable(table).compile(engine)).strip().splitlines())
+    enums = sorted({(c.type.name or "", tuple(c.type.enums)) for c in table.columns if isinstance(c.type, Enum)})
+    ddl = "".join(f"-- {kind}: {', '.join(words)}\n" for kind, words in enums if kind) + ddl
     primary = {column.name for column in table.primary_key.columns}
     keys = []
     for constraint in sorted(table.foreign_key_constraints, key=lambda c: (str(c.name), c.column_keys)):
         elements = list(constraint.elements)
         target = elements[0].column.table
-        keys.append(
-            ForeignKey(
-                tuple(element.parent.name for element in elements),
-                target.name,
-                tuple(element.column.name for element in elements),
+        referred = names.get((target.schema or default, target.name))
+        if referred is not None:
+            keys.append(
+                ForeignKey(
+                    tuple(element.parent.name for element in elements),
+                    referred,
+                    tuple(element.column.name for element in elements),
+                )
             )
-        )
     columns = tuple(
         Column(
             name=column.name,
@@ -434,4 +454,4 @@ def _reflected(table: ReflectedTable, engine: Engine, namespace: str, *, taken: 
         )
         for column in table.columns
     )
-    return Table(name, columns, tuple(keys), f"-- a view\n{ddl}" if is_view else ddl, namespace, is_view)
+    return Table(names[key], columns, tuple(keys), f"-- a view\n{ddl}" if is_view else ddl, key[0], is_view)

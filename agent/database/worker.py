@@ -159,6 +159,11 @@ class Postgres:
             rows = cursor.stream(sql.encode())
             first = next(rows, None)
             columns = [column.name for column in cursor.description or ()]
+            if first is None:
+                # Without a row the stream knows no columns; ask for those of the statement.
+                connection.pgconn.prepare(b"", sql.encode())
+                described = connection.pgconn.describe_prepared(b"")
+                columns = [(described.fname(n) or b"").decode() for n in range(described.nfields)]
         except psycopg.Error as problem:
             raise self._refused(problem) from None
         return columns, self._rows(first, rows)
