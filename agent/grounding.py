@@ -17,6 +17,8 @@ from agent.wording import (
 )  # fmt: skip
 from memory.semantic import Term
 
+__all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
+
 LinkKind = Literal["table", "column", "value", "term", "number", "limit", "date", "month", "quarter", "half", "year"]
 Direction = Literal["high", "low"]
 Role = Literal["", "entity", "column", "measure", "aggregate", "condition", "name"]
@@ -122,6 +124,39 @@ class Grounding:
         return self.evidence.level == "none"
 
     @property
+    def missing(self) -> str:
+        """Why the question cannot be answered from this database and what to do, or `""`."""
+        if not self.nothing_linked:
+            return ""
+        unknown = f"It knows nothing called {', '.join(self.leftover)}. " if self.leftover else ""
+        return (
+            f"The question links to nothing in this database. {unknown}"
+            "Name a table, a column or a value that it holds, or teach it the word with: hebbql teach"
+        )
+
+    def fact_lines(self) -> tuple[str, ...]:
+        """What linking found as formulas over real columns, one a line: conditions, terms, grouping, joins."""
+        grouping = (self.grouping,) if self.grouping else ()
+        return tuple(dict.fromkeys((*self.filters, *self.expressions, *grouping, *self.joins)))
+
+    def noted(self) -> dict[str, object]:
+        """All of it in plain values, to be kept with the attempt as JSON."""
+        return {
+            "links": [
+                {"text": k.text, "kind": k.kind, "table": k.table, "column": k.column, "value": k.value, "quality": k.quality}
+                for k in self.links
+            ],
+            "filters": list(self.filters),
+            "expressions": list(self.expressions),
+            "joins": list(self.joins),
+            "grouping": self.grouping,
+            "direction": self.direction,
+            "limit": self.limit,
+            "leftover": list(self.leftover),
+            "evidence": self.evidence.level,
+        }
+
+    @property
     def chosen(self) -> tuple[Link, ...]:
         """One link per stretch, the chosen meaning, in reading order."""
         first: dict[tuple[int, int, bool], Link] = {}
@@ -176,7 +211,7 @@ class _Reading:
         if dated is not None and dated[0] not in self.anchors:
             self.anchors.append(dated[0])
         named = lexicon.keys.in_order(self.anchors)
-        tables, joins = lexicon.keys.connect(named)
+        tables, joins = (named, ()) if self._side_by_side() else lexicon.keys.connect(named)
         links = self._links(numbers)
         values = tuple(link for link in _first(links) if link.kind == "value" and link.table)
         terms = self._terms()
@@ -201,7 +236,7 @@ class _Reading:
             negations=tuple(match.span() for match in _NEGATED.finditer(self.question)),
             leftover=leftover,
             filters=tuple(dict.fromkeys(filters)),
-            expressions=tuple(dict.fromkeys(term.expression for term in terms if term.expression)),
+            expressions=self._expressions(),
             grouping=grouping_sql(_grain(grain), *dated, dialect) if grain and dated else None,
             evidence=self._evidence(links, leftover),
         )
@@ -489,6 +524,26 @@ class _Reading:
     def _terms(self) -> tuple[Term, ...]:
         places = [m.term for place in sorted(self.chosen) for m in self.chosen[place] if m.term is not None]
         return tuple(self.lexicon.glossary[place] for place in dict.fromkeys(places))
+
+    def _expressions(self) -> tuple[str, ...]:
+        """The SQL of the terms that say more than which table is meant."""
+        places = [m.term for place in sorted(self.chosen) for m in self.chosen[place] if self._class(m) not in {"", "entity"}]
+        found = (self.lexicon.glossary[place].expression for place in places if place is not None)
+        return tuple(dict.fromkeys(expression for expression in found if expression))
+
+    def _side_by_side(self) -> bool:
+        """Whether the tables needed are looked at apart (`customers and suppliers in the UK`), so that no join is meant.
+
+        So when all of them hold one column or value that is linked, and no key joins any two directly.
+        """
+        if len(self.anchors) < 2 or any(self.lexicon.keys.distance(a, b) == 1 for a in self.anchors for b in self.anchors):
+            return False
+        for meanings in self.chosen.values():
+            columns = {m.column for m in meanings if m.column}
+            tables = {m.table for m in meanings if m.column}
+            if len(columns) == 1 and tables.issuperset(self.anchors):
+                return True
+        return False
 
     def _leftover(self, links: Sequence[Link]) -> tuple[str, ...]:
         left = []

@@ -145,8 +145,7 @@ class Lexicon:
                 names = []
             plain = word.folded in COMMON or len(word.folded) < 4
             if plain or (word.kind == "number" and len(word.text) < 4):
-                values = [m for m in values if m.value == word.text and (word.text.isupper() or word.kind == "other")
-                          or (m.value and fold(m.value) != word.folded and word.text[:1].isupper())]  # fmt: skip
+                values = [m for m in values if _as_written(word, m.value or "")]
         if quoted and values:
             names = []
         return tuple(dict.fromkeys((*names, *values)))
@@ -309,6 +308,13 @@ def _agent_root(word: str) -> str:
     """`supplier` and `supply` meet here: the stem without `-er`, `-or` and final `y` or `i`."""
     root = word[:-2] if word.endswith(("er", "or")) and len(word) > 5 else word
     return root.rstrip("iy") if len(root) > 4 else root
+
+
+def _as_written(word: Token, value: str) -> bool:
+    """Whether a short or everyday word is surely meant as the value: written as stored, or a capital alias of it."""
+    if fold(value) == word.folded:
+        return value == word.text and (word.text[:1].isupper() or word.kind == "other")
+    return word.text[:1].isupper()
 
 
 def _naming(table: Table, sizes: Mapping[str, int], rows: int) -> Iterable[str]:
