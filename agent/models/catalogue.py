@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from agent.models.port import ModelError
 
@@ -42,14 +43,25 @@ def load_catalogue(path: Path = CATALOGUE_FILE) -> tuple[LocalFile, ...]:
     """Read the catalogue. Raises CatalogueError."""
     try:
         tables = tomllib.loads(path.read_text("utf-8"))["model"]
-        entries = tuple(LocalFile(**{**table, "part_sha256": tuple(table["part_sha256"])}) for table in tables)
+        entries = tuple(_entry(table) for table in tables)
     except FileNotFoundError as problem:
         raise CatalogueError(f"The model catalogue {path} is missing. Restore it from the repository.") from problem
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as problem:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as problem:
         raise CatalogueError(f"The model catalogue {path} cannot be read: {problem}. Correct the file.") from problem
     for entry in entries:
         _check(entry, path)
     return entries
+
+
+def _entry(table: dict[str, Any]) -> LocalFile:
+    words = {name: str(table[name]) for name in ("name", "alias", "about", "file", "sha256", "hub", "parts")}
+    return LocalFile(
+        **words,
+        parts_version=str(table["parts_version"]),
+        size=int(table["size"]),
+        part_size=int(table["part_size"]),
+        part_sha256=tuple(str(digest) for digest in table["part_sha256"]),
+    )
 
 
 def _check(entry: LocalFile, path: Path) -> None:

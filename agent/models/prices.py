@@ -7,6 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent.models.port import ModelError, Usage
 
@@ -72,13 +73,18 @@ def load_prices(path: Path = PRICES_FILE) -> Prices:
     """Read the table. Raises PricesError."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        rows = tuple(Price(**{**row, "models": tuple(row["models"])}) for row in table["price"])
+        rows = tuple(_price(row) for row in table["price"])
         prices = Prices(table["as_of"], table["source"], rows)
     except FileNotFoundError as problem:
         raise PricesError(f"The price table {path} is missing. Restore it from the repository.") from problem
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as problem:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as problem:
         raise PricesError(f"The price table {path} cannot be read: {problem}. Correct the file.") from problem
     for row in rows:
         if min(row.input, row.output, row.cache_write, row.cache_read) < 0:
             raise PricesError(f"The price table {path} has a price below zero for {', '.join(row.models)}.")
     return prices
+
+
+def _price(row: dict[str, Any]) -> Price:
+    dollars = {name: float(row[name]) for name in ("input", "output", "cache_write", "cache_read")}
+    return Price(models=tuple(row["models"]), prompt_over=int(row.get("prompt_over", 0)), **dollars)

@@ -99,7 +99,7 @@ class HubSource:
                 response.raise_for_status()
                 # A server that ignores ranges sends everything from the first byte.
                 unwanted = 0 if response.status_code == httpx.codes.PARTIAL_CONTENT else first
-                yield from _window(response.iter_bytes(CHUNK), unwanted, length - skip)
+                yield from _window(response.iter_bytes(), unwanted, length - skip)
         except httpx.HTTPStatusError as problem:
             raise SourceUnreachableError(
                 f"The hub answered {problem.response.status_code} for {entry.hub}."
@@ -324,6 +324,7 @@ def _assemble(
         _check_room(entry, target.parent, entry.size - good * entry.part_size, free_bytes)
         left = list(sources)
         reasons: list[PullError] = []
+        reached = os.fstat(file.fileno()).st_size
         while good < len(entry.part_sha256):
             if not left:
                 raise _no_source(entry, reasons)
@@ -332,8 +333,11 @@ def _assemble(
                 good += 1
             except (SourceUnreachableError, HashMismatchError) as problem:
                 progress(good * entry.part_size, entry.size, f"{entry.name}: {problem}")
-                reasons.append(problem)
-                left.pop(0)
+                # A source that breaks off is asked again as long as it brings the file further.
+                before, reached = reached, os.fstat(file.fileno()).st_size
+                if isinstance(problem, HashMismatchError) or reached <= before or not left[0].resumes_inside_a_part:
+                    reasons.append(problem)
+                    left.pop(0)
         file.truncate(entry.size)
         file.flush()
         os.fsync(file.fileno())

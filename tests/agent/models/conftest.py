@@ -1,4 +1,4 @@
-"""Real parts for the tests of the models: a provider on a loopback port, wheels, and a GGUF small enough to make here."""
+"""Real parts for the tests of the models: a provider on a loopback port, wheels, and a very small GGUF."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answer:
 
 
 class Provider:
-    """A real HTTP server on a loopback port. It gives `answers` in order, the last one for ever, and keeps `requests`."""
+    """A real HTTP server on a loopback port. Gives `answers` in order, the last one for ever; keeps `requests`."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []

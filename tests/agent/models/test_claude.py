@@ -111,7 +111,7 @@ def test_what_is_sent_caches_the_stable_part_and_asks_for_the_shape(asked: Any, 
     schema = sent["output_config"]["format"]["schema"]
     assert sorted(schema["required"]) == ["declined", "sql"]
     assert not {"temperature", "top_p", "top_k"} & set(sent)
-    assert provider.headers[0]["x-api-key"] == KEY
+    assert provider.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
 def test_a_declined_question_carries_the_models_reason(asked: Any, provider: Any, answer: Any) -> None:

@@ -185,9 +185,9 @@ def test_a_provider_that_stays_down_is_left_alone_for_a_while() -> None:
     breaker = CircuitBreaker(threshold=2, cooldown=30.0, clock=time.clock)
     outage(time, breaker)
     outage(time, breaker)
-    called = []
+    called: list[float] = []
     with pytest.raises(ModelUnavailableError, match=r"failed 2 times in a row.*30 s more.*--model 0\.5b"):
-        policy(time).run("P", lambda left: called.append(left), breaker)
+        policy(time).run("P", called.append, breaker)
     assert called == []
     time.now += 31
     assert policy(time).run("P", failing(), breaker) == "reply"
