@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-
 from memory.episode import Episode
 from memory.errors import BrainDamagedError, BrainForeignError
 from memory.ledger import Ledger

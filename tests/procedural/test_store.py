@@ -1,0 +1,215 @@
+"""Synapses kept in a real database, and the choices they lead to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine
+
+from procedural.store import Bucket, Choice, SynapseStore, changes_content, replayed
+from procedural.synapse import HALF_LIFE, UNTRIED, Synapse, Target
+
+GERMANY = Bucket("b1", "count", ("Customers",))
+ORDERS = Bucket("b2", "count", ("Orders",))
+LISTED = Bucket("b3", "lookup", ("Customers",))
+FAR = Bucket("b4", "top_n", ("Order Details", "Products"))
+APPROACHES = ("direct", "adapt", "stepwise")
+DAY = 86_400.0
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def connection(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connection]:
+    url = (
+        f"sqlite:///{tmp_path / 's.sqlite'}"
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres_database")
+    )
+    engine = create_engine(url)
+    with engine.connect() as opened:
+        SynapseStore().create(opened)
+        yield opened
+    engine.dispose()
+
+
+@pytest.fixture
+def store() -> SynapseStore:
+    return SynapseStore()
+
+
+def approach(name: str) -> Target:
+    return Target("approach", name)
+
+
+def order(choices: tuple[Choice, ...]) -> list[str]:
+    return [choice.candidate for choice in choices]
+
+
+def fire(store: SynapseStore, connection: Connection, bucket: Bucket, name: str, rewards: str, at: float = 0.0) -> None:
+    for reward in rewards:
+        store.fire(connection, bucket, [approach(name)], float(reward == "+"), at)
+
+
+def test_everything_that_fired_moves_once_and_is_read_back(connection: Connection, store: SynapseStore) -> None:
+    fired = [approach("direct"), Target("skeleton", "SELECT ?"), Target("episode", "e1"), approach("direct")]
+    changes = store.fire(connection, GERMANY, fired, 1.0, at=5.5)
+    assert [change.before for change in changes] == [None] * 3
+    assert store.synapses(connection) == tuple(change.after for change in sorted(changes, key=lambda c: kind(c.after)))
+    (again,) = store.fire(connection, GERMANY, [approach("direct")], 0.0, at=6.25)
+    assert again.before == changes[0].after
+    assert again.after == Synapse("b1", "approach", "direct", 0.8, 1, 1, 6.25)
+    assert store.synapses(connection, "b1", kind="approach") == (again.after,)
+    assert store.synapses(connection, "b2") == () and store.buckets(connection) == (GERMANY,)
+
+
+def test_nothing_is_kept_of_a_firing_that_is_rolled_back(connection: Connection, store: SynapseStore) -> None:
+    connection.commit()
+    store.fire(connection, GERMANY, [approach("direct")], 1.0, 0.0)
+    connection.rollback()
+    assert store.synapses(connection) == () == store.buckets(connection)
+
+
+def test_the_changes_say_what_the_table_holds(connection: Connection, store: SynapseStore) -> None:
+    odds = random.Random(3)
+    contents = [
+        changes_content(
+            store.fire(
+                connection,
+                odds.choice([GERMANY, ORDERS]),
+                [approach(odds.choice(APPROACHES)), Target("episode", odds.choice("xyz"))],
+                float(odds.random() < 0.6),
+                n / 3,
+            )
+        )
+        for n in range(60)
+    ]
+    assert replayed(contents) == store.synapses(connection)
+    assert replayed(contents[:-1]) != store.synapses(connection)
+
+
+def test_with_no_evidence_the_usual_way_comes_first(connection: Connection, store: SynapseStore) -> None:
+    chosen = store.best_next(connection, GERMANY, APPROACHES, 0.0)
+    assert order(chosen) == list(APPROACHES)
+    assert {(choice.level, choice.rank) for choice in chosen} == {("untried", UNTRIED)}
+
+
+def test_a_success_is_repeated_and_a_failure_makes_room_for_the_untried(
+    connection: Connection, store: SynapseStore
+) -> None:
+    fire(store, connection, GERMANY, "adapt", "+")
+    assert store.best_next(connection, GERMANY, APPROACHES, 0.0)[0].candidate == "adapt"
+    fire(store, connection, ORDERS, "direct", "-")
+    assert order(store.best_next(connection, Bucket("b2", "other", ("x",)), APPROACHES, 0.0)) == [
+        "adapt",
+        "stepwise",
+        "direct",
+    ]
+
+
+@pytest.mark.parametrize("later", [0.0, 200 * DAY, -200 * DAY])
+def test_a_pause_or_a_clock_jump_does_not_change_what_worked(
+    connection: Connection, store: SynapseStore, later: float
+) -> None:
+    fire(store, connection, GERMANY, "adapt", "+", at=1e9)
+    chosen = store.best_next(connection, GERMANY, APPROACHES, 1e9 + later)
+    assert chosen[0].candidate == "adapt" and chosen[0].level == "bucket"
+
+
+def test_an_empty_bucket_asks_the_same_kind_then_the_same_tables_and_says_so(
+    connection: Connection, store: SynapseStore
+) -> None:
+    fire(store, connection, LISTED, "stepwise", "++")
+    (first, *_) = store.best_next(connection, GERMANY, APPROACHES, 0.0)
+    assert (first.candidate, first.level, first.successes) == ("stepwise", "tables", 2)
+    fire(store, connection, ORDERS, "adapt", "+++")
+    chosen = store.best_next(connection, GERMANY, APPROACHES, 0.0)
+    assert [(choice.candidate, choice.level) for choice in chosen[:2]] == [("adapt", "kind"), ("stepwise", "tables")]
+    fire(store, connection, ORDERS, "stepwise", "-")
+    levels = {c.candidate: c.level for c in store.best_next(connection, GERMANY, APPROACHES, 0.0)}
+    assert levels == {"direct": "untried", "adapt": "kind", "stepwise": "kind"}, (
+        "the same kind outranks the same tables"
+    )
+
+
+def test_a_favourite_of_unrelated_questions_has_no_say(connection: Connection, store: SynapseStore) -> None:
+    fire(store, connection, FAR, "stepwise", "+" * 50)
+    chosen = store.best_next(connection, GERMANY, APPROACHES, 0.0)
+    assert order(chosen) == list(APPROACHES) and {choice.level for choice in chosen} == {"untried"}
+
+
+def test_a_favourite_of_neighbours_does_not_push_out_what_works_here(
+    connection: Connection, store: SynapseStore
+) -> None:
+    fire(store, connection, ORDERS, "stepwise", "+" * 50)
+    fire(store, connection, GERMANY, "direct", "+")
+    assert order(store.best_next(connection, GERMANY, APPROACHES, 0.0)) == ["direct", "stepwise", "adapt"]
+
+
+def test_what_fails_at_the_neighbours_is_tried_last(connection: Connection, store: SynapseStore) -> None:
+    fire(store, connection, ORDERS, "direct", "--")
+    assert order(store.best_next(connection, GERMANY, APPROACHES, 0.0)) == ["adapt", "stepwise", "direct"]
+
+
+def test_what_failed_too_often_here_comes_last_and_is_marked(connection: Connection, store: SynapseStore) -> None:
+    fire(store, connection, GERMANY, "direct", "---")
+    fire(store, connection, GERMANY, "adapt", "-")
+    chosen = store.best_next(connection, GERMANY, APPROACHES, 0.0)
+    assert [(choice.candidate, choice.given_up) for choice in chosen] == [
+        ("stepwise", False),
+        ("adapt", False),
+        ("direct", True),
+    ]
+
+
+def test_old_failures_weigh_less_than_new_ones(connection: Connection, store: SynapseStore) -> None:
+    fire(store, connection, GERMANY, "direct", "+-", at=0.0)
+    fire(store, connection, GERMANY, "adapt", "+-", at=HALF_LIFE)
+    chosen = store.best_next(connection, GERMANY, ("direct", "adapt"), HALF_LIFE)
+    assert order(chosen) == ["adapt", "direct"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_better_way_is_found(seed: int, tmp_path: Path, store: SynapseStore) -> None:
+    odds = random.Random(seed)
+    works = dict(zip(APPROACHES, odds.sample([0.9, 0.5, 0.3], 3), strict=True))
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        store.create(connection)
+        taken = []
+        for n in range(120):
+            name = store.best_next(connection, GERMANY, APPROACHES, n * 60.0)[0].candidate
+            taken.append(name)
+            store.fire(connection, GERMANY, [approach(name)], float(odds.random() < works[name]), n * 60.0)
+    engine.dispose()
+    best = max(works, key=lambda name: works[name])
+    assert taken[-60:].count(best) > 45, (works, taken)
+
+
+def test_a_way_that_stops_working_is_left(connection: Connection, store: SynapseStore) -> None:
+    fire(store, connection, GERMANY, "direct", "+" * 20)
+    tries = 0
+    while store.best_next(connection, GERMANY, APPROACHES, 0.0)[0].candidate == "direct":
+        fire(store, connection, GERMANY, "direct", "-")
+        tries += 1
+        assert tries < 5
+
+
+def test_an_erased_episode_leaves_every_bucket(connection: Connection, store: SynapseStore) -> None:
+    store.fire(connection, GERMANY, [Target("episode", "e1"), approach("direct")], 1.0, 0.0)
+    store.fire(connection, ORDERS, [Target("episode", "e1")], 1.0, 0.0)
+    assert store.drop(connection, Target("episode", "e1")) == 2
+    assert [one.target for one in store.synapses(connection)] == ["direct"]
+
+
+def kind(one: Synapse) -> tuple[str, str, str]:
+    return one.bucket, one.target_kind, one.target
+
+
+def test_names_of_every_alphabet_are_kept(connection: Connection, store: SynapseStore) -> None:
+    odd = replace(GERMANY, tables=("naïve 表", 'a"b'))
+    store.fire(connection, odd, [approach("é'\"")], 1.0, 0.0)
+    assert store.buckets(connection) == (replace(odd, tables=('a"b', "naïve 表")),)
+    assert store.best_next(connection, odd, ["é'\""], 0.0)[0].level == "bucket"
