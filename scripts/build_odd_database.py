@@ -4,8 +4,9 @@
     scripts/build_odd_database.py PATH
 
 For trying HebbQL on names with spaces, quotes, slashes and dots, reserved words, Korean and Cyrillic letters, mixed
-case, composite keys, self references and a code column. The questions in data/questions/odd.jsonl are about it. Two
-builds hold the same rows. A file at PATH is replaced. Needs only the standard library.
+case, composite keys, self references and a code column. The questions in data/questions/odd.jsonl are about it. Its
+business words are in data/glossary/clinic.toml, which goes with a file named clinic.sqlite. Two builds hold the same
+rows. A file at PATH is replaced. Needs only the standard library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Northwind glossary: every term reads well, and every expression runs on the real file."""
+"""The glossaries: every term reads well, and every expression runs on the real file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from agent.database.reading import open_database
+from agent.learning.teaching import read_glossary
+from scripts import build_odd_database
 
 ROOT = Path(__file__).resolve().parents[2]
 TERMS: list[dict[str, Any]] = tomllib.loads((ROOT / "data/glossary/northwind.toml").read_text("utf-8"))["term"]
@@ -82,3 +86,28 @@ def test_age_at_hire_counts_full_years(northwind: sqlite3.Connection) -> None:
     sql = f"SELECT {_expression('age at hire')} FROM Employees WHERE LastName = ?"
     assert northwind.execute(sql, ("Davolio",)).fetchone() == (43,)
     assert northwind.execute(sql, ("Peacock",)).fetchone() == (55,)
+
+
+def test_the_application_leaves_out_no_term_of_northwind() -> None:
+    database = open_database(str(ROOT / "data/northwind.sqlite"))
+    left_out: list[str] = []
+    try:
+        terms = read_glossary(ROOT / "data/glossary/northwind.toml", database.schema, warn=left_out.append)
+    finally:
+        database.close()
+    assert left_out == []
+    assert len(terms) == len(TERMS)
+
+
+def test_the_application_leaves_out_no_term_of_the_clinic(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.sqlite"
+    build_odd_database.build(path)
+    database = open_database(str(path))
+    left_out: list[str] = []
+    try:
+        terms = read_glossary(ROOT / "data/glossary/clinic.toml", database.schema, warn=left_out.append)
+    finally:
+        database.close()
+    assert left_out == []
+    assert len(terms) >= 10
+    assert len({name.casefold() for term in terms for name in term.names}) == sum(len(term.names) for term in terms)
