@@ -33,6 +33,7 @@ from agent.learning.seed import Refused, SeedReport, Unverified, episode_of, ver
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
 from agent.models.catalogue import find_entry, load_catalogue
 from agent.models.choosing import ModelListing, choose, list_models, needs_pull
+from agent.models.local import load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
@@ -116,6 +117,7 @@ def open_app(
         )
         ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
         opened.callback(ledger.close)
+        load_runtime()
         embedder = MiniLM()
         store = CogneeStore(folder / "cognee", embedder=embedder)
         opened.callback(store.close)
@@ -169,7 +171,7 @@ class App:
 
     @cached_property
     def lexicon(self) -> Lexicon:
-        return Lexicon.build(self.schema, self.database.facts, self.semantic.glossary())
+        return Lexicon(self.schema, self.database.facts, self.semantic.glossary())
 
     @cached_property
     def model(self) -> Model:

@@ -47,6 +47,17 @@ class Timing:
     output_seconds: float
 
 
+def load_runtime() -> None:
+    """Load llama.cpp's library. Call it before anything loads Cognee's graph database.
+
+    Loaded after that one (kuzu 0.11, ladybug), llama.cpp ends the process with `std::bad_alloc` at its first
+    prompt; loaded before it, both work.
+    """
+    # Must be set before the OpenMP runtime starts: spinning threads starve everything else on a small machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    import xllamacpp  # noqa: F401
+
+
 class LocalModel:
     """Answers with a GGUF file at temperature 0. Nothing is loaded before `prepare` or the first `complete`.
 
@@ -180,8 +191,7 @@ class _Engine:
         deadline: float,
         pull_hint: str,
     ) -> None:
-        # Must be set before the OpenMP runtime starts: spinning threads starve everything else on a small machine.
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        load_runtime()
         import httpx
         import xllamacpp
 
@@ -284,7 +294,7 @@ class _Engine:
         with suppress(ModelError, OSError):
             self._post("/slots/0?action=save", {"filename": fresh})
             os.replace(self._prefixes / fresh, self._prefixes / file)
-            kept = sorted(self._prefixes.glob("*.prefix"), key=lambda path: path.stat().st_mtime, reverse=True)
+            kept = sorted(self._prefixes.glob("*.prefix*"), key=lambda path: path.stat().st_mtime, reverse=True)
             for path in kept[KEPT_PREFIXES:]:
                 path.unlink(missing_ok=True)
 
