@@ -148,6 +148,8 @@ def parse_statement(sql: str, name: str) -> exp.Expr:
 
 
 def _plain(problem: Exception) -> str:
+    from sqlglot.errors import TokenError
+
     errors = getattr(problem, "errors", None)
     if errors:
         first = errors[0]
@@ -155,8 +157,10 @@ def _plain(problem: Exception) -> str:
         return f"The SQL cannot be read: {str(first.get('description')).rstrip('.')}" + (
             f", near {near}." if near else "."
         )
+    if isinstance(problem, TokenError):
+        return "The SQL cannot be read: a quote or a bracket is opened and not closed."
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).splitlines()
-    return f"The SQL cannot be read: {text[0] if text else 'syntax error'}"
+    return f"The SQL cannot be read: {text[0].rstrip('.') if text else 'syntax error'}."
 
 
 def only_a_query(query: _Parsed) -> None:

@@ -275,13 +275,17 @@ class Resolver:
 
     def _unknown_table(self, node: exp.Table) -> QueryRejected:
         names = [table.name for table in self._schema.tables]
-        close = nearest(node.name, names) or tuple(names[:_SHOWN])
+        close = nearest(node.name, names)
+        if close:
+            hint = f"Nearest: {self._list(close)}."
+        else:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            hint = f"Tables: {self._list(names[:_SHOWN])}{more}."
         written = node.copy()
         written.set("alias", None)
         written.set("joins", None)
         return QueryRejected(
-            f"There is no table {written.sql(self._dialect)}. "
-            f"{'Nearest' if len(names) > _SHOWN or nearest(node.name, names) else 'Tables'}: {self._list(close)}.",
+            f"There is no table {written.sql(self._dialect)}. {hint}",
             rule="unknown_table",
         )
 

@@ -153,8 +153,7 @@ class Postgres:
     def run(self, sql: str, deadline: float) -> tuple[list[str], Rows]:
         psycopg = self._psycopg
         try:
-            connection = self._open()
-            self._reset(connection, deadline)
+            connection = self._fresh(deadline)
             cursor = connection.cursor()
             rows = cursor.stream(sql.encode())
             first = next(rows, None)
@@ -202,7 +201,9 @@ class Postgres:
         self._connection = connection
         return connection
 
-    def _reset(self, connection: Any, deadline: float) -> None:
+    def _fresh(self, deadline: float) -> Any:
+        """Give the connection as it was when made, inside a read-only transaction with its limits."""
+        connection = self._open()
         try:
             connection.execute("DISCARD ALL")
         except self._psycopg.OperationalError:
@@ -220,6 +221,7 @@ class Postgres:
             ("max_parallel_workers_per_gather", "0"),
         ):
             connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+        return connection
 
     def _refused(self, problem: Any) -> Refused:
         state = problem.sqlstate or ""
