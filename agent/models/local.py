@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from agent.models.resilience import prompt_bytes
 
 SEED = 7
 GGUF_MAGIC = b"GGUF"
+BATCH_TOKENS = 256
+"""Tokens computed at once. A call can be interrupted between two batches; larger ones are not quicker on a CPU."""
+
 KEPT_PREFIXES = 8
 """Prefilled stable parts kept on disk; the ones used longest ago go first."""
 
@@ -196,6 +200,8 @@ class _Engine:
         import xllamacpp
 
         self._private = _private_folder()
+        # Also when the process ends without close().
+        self._leave = weakref.finalize(self, shutil.rmtree, self._private, ignore_errors=True)
         socket = self._private / "s.sock"
         self._prefixes = prefix_folder or self._private / "prefixes"
         self._prefixes.mkdir(parents=True, exist_ok=True)
@@ -207,6 +213,7 @@ class _Engine:
         params.hostnames = [str(socket)]
         params.slot_save_path = f"{self._prefixes}{os.sep}"
         params.n_ctx = context_tokens
+        params.n_batch = params.n_ubatch = BATCH_TOKENS
         params.n_parallel = 1
         params.fit_params = False
         params.cache_ram_mib = 0
@@ -220,7 +227,7 @@ class _Engine:
             with _silent_stderr():
                 self._server = xllamacpp.Server(params)
         except RuntimeError as problem:
-            shutil.rmtree(self._private, ignore_errors=True)
+            self._leave()
             raise ModelUnavailableError(
                 f"llama.cpp cannot load {path} ({path.stat().st_size:,} bytes): the file is cut short, damaged, of an "
                 f"unknown kind, or too big for the memory. Run `{pull_hint}`, or give another file with --model."
@@ -263,7 +270,7 @@ class _Engine:
         self._client.close()
         with _silent_stderr():
             del self._server
-        shutil.rmtree(self._private, ignore_errors=True)
+        self._leave()
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """True when this prompt only adds turns to the last one."""
@@ -339,7 +346,7 @@ def _plain(text: str) -> str:
 
 def _file_stamp(path: Path, version: str, context_tokens: int) -> str:
     state = path.stat()
-    return f"{path.name} {state.st_size} {state.st_mtime_ns} {version} {context_tokens}"
+    return f"{path.name} {state.st_size} {state.st_mtime_ns} {version} {context_tokens} {BATCH_TOKENS}"
 
 
 def _private_folder() -> Path:
