@@ -196,7 +196,7 @@ class App:
             missing=lambda understood: understood.grounding.missing,
             recall=self.recalled,
             approach=self.approach,
-            prompt=lambda grown: write_prompt(grown, stable=self.stable),
+            prompt=lambda grown: write_prompt(grown, stable=self.stable, facts=self.settings.show_facts),
             model=self.model,
             database=self,
             journal=LedgerJournal(self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect),

@@ -20,7 +20,8 @@ class Settings:
     """Where things are and how far they may go. Every field has a variable `HEBBQL_…`, see `from_env`.
 
     `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process may
-    spend on hosted models; `context_tokens` the window of a local model.
+    spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes
+    shown to it, and `show_facts` whether it is shown what linking found.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -41,6 +42,7 @@ class Settings:
     threads: int | None = None
     context_tokens: int = 8_192
     recall_limit: int = 3
+    show_facts: bool = True
 
     @property
     def models(self) -> Path:
@@ -87,4 +89,5 @@ class Settings:
             threads=int(number("threads") or 0) or None,
             context_tokens=int(number("context_tokens") or default.context_tokens),
             recall_limit=int(number("recall_limit") or default.recall_limit),
+            show_facts=words["show_facts"].lower() not in ("0", "no", "off", "false") if words["show_facts"] else default.show_facts,
         )
