@@ -224,15 +224,16 @@ class Transaction:
         """Take an episode's content out of everything, and out of every attempt that shows it.
 
         What stays is that an episode with this id was there, and the hashes of what is gone. The bucket's dataset
-        is queued to be written anew without it. False, and no change, when it was erased before.
+        is queued to be written anew without it. False, and no change, when it was erased before and no attempt has
+        shown it since.
 
         Raises:
             UnknownEpisodeError: there is no such episode.
         """
         known = self._known(id)
-        if known.state == "erased":
-            return False
         gone = self._showing(id)
+        if known.state == "erased" and not gone:
+            return False
         position = self.append(
             EventKind.EPISODE_ERASED, str(id), {"reason": reason, "bucket": known.bucket, "positions": gone}
         )
@@ -329,14 +330,15 @@ class Transaction:
             LEDGER.c.subject == str(id),
             LEDGER.c.kind.in_((EventKind.EPISODE_REMEMBERED, EventKind.EPISODE_FORGOTTEN)),
         )
-        found = set(self.connection.execute(own).scalars())
         kept = select(CONTENT.c.position, CONTENT.c.body).join(LEDGER, LEDGER.c.position == CONTENT.c.position)
+        kept = kept.where(CONTENT.c.body.is_not(None))
+        found = set(self.connection.execute(kept.where(LEDGER.c.position.in_(own))).scalars())
         marks = [str(id)]
         for body in self.connection.execute(kept.where(LEDGER.c.position.in_(found))).scalars("body"):
-            if body is not None and (question := json.loads(body).get("question")):
+            if question := json.loads(body).get("question"):
                 marks.append(canonical({"": question})[4:-1])
         told = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
-        shown = kept.add_columns(LEDGER.c.subject).where(LEDGER.c.kind.in_(told), CONTENT.c.body.is_not(None))
+        shown = kept.add_columns(LEDGER.c.subject).where(LEDGER.c.kind.in_(told))
         subjects = {
             row.subject
             for row in self.connection.execute(shown.execution_options(yield_per=200))

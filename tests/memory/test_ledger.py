@@ -185,6 +185,20 @@ def test_erasing_takes_the_content_out_of_history_and_attempts_and_the_chain_sti
     assert ledger.verify().ok, ledger.verify()
 
 
+def test_erasing_again_takes_out_what_was_shown_since(ledger: Ledger) -> None:
+    remember(ledger, GERMANY)
+    for id in ("a1", "a2"):
+        with ledger.transaction() as transaction:
+            transaction.start_attempt(id, {"question": GERMANY.question, "recalled": [str(GERMANY.id)]})
+        with ledger.transaction() as transaction:
+            assert transaction.erase(GERMANY.id)
+        with ledger.transaction() as transaction:
+            assert not transaction.erase(GERMANY.id)
+        record = ledger.attempt(id)
+        assert record and record.started is None
+    assert ledger.verify().ok, ledger.verify()
+
+
 def test_an_attempt_is_journalled_before_and_settled_once(ledger: Ledger) -> None:
     with ledger.transaction() as transaction:
         transaction.start_attempt("a1", {"question": "q"})

@@ -116,10 +116,11 @@ def test_the_expected_odds_start_hopeful_follow_the_evidence_and_drift_back(succ
 def test_the_tail_of_the_beta_distribution_is_exact(successes: int, failures: int) -> None:
     # Independent of the binomial tail: integrate p^s (1-p)^f as a polynomial, exactly.
     def integral(upper: Fraction) -> Fraction:
-        return sum(
-            (comb(failures, k) * (-1) ** k * upper ** (successes + k + 1) / (successes + k + 1))
+        terms = (
+            Fraction(comb(failures, k) * (-1) ** k, successes + k + 1) * upper ** (successes + k + 1)
             for k in range(failures + 1)
-        )  # type: ignore[return-value]
+        )
+        return sum(terms, Fraction(0))
 
     exact = integral(Fraction(1, 2)) / integral(Fraction(1))
     assert isclose(probability_below_half(successes, failures), float(exact), rel_tol=1e-12)

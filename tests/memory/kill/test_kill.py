@@ -1,0 +1,153 @@
+"""Killed between any two writes, a brain loses nothing it was sure of and counts nothing twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import memory
+from memory.ledger import EventKind, Ledger
+from memory.outbox import Drained, drain, standing
+from procedural.store import SynapseStore, replayed
+
+WORKER = Path(__file__).with_name("worker.py")
+ROOT = Path(memory.__path__[0]).parent
+
+Live = Callable[..., dict[str, Any]]
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("kill_worker", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+worker = _load(WORKER)
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    """Live one life in a fork of a process that has everything loaded, and give what it noted."""
+    server = subprocess.Popen(
+        [sys.executable, str(WORKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert server.stdin and server.stdout
+
+    def one(folder: Path, where: str, *, life: int, kill_at: int | str | None) -> dict[str, Any]:
+        assert server.stdin and server.stdout
+        order = {"folder": str(folder), "where": where, "life": life, "kill_at": kill_at}
+        server.stdin.write(json.dumps(order) + "\n")
+        server.stdin.flush()
+        answer: dict[str, Any] = json.loads(server.stdout.readline())
+        errors = [note[1] for note in answer["notes"] if note[0] == "error"]
+        assert not errors, errors[0]
+        return answer
+
+    yield one
+    server.stdin.close()
+    server.wait()
+
+
+def _check_after_a_death(where: str, notes: list[list[str]]) -> None:
+    """What must hold right after reopening, before anything is repaired."""
+    with Ledger.open(where, database="shop") as ledger:
+        verified = ledger.verify()
+        assert verified.ok, verified
+        for what, id, *_ in notes:
+            if what in ("started", "settled"):
+                record = ledger.attempt(id)
+                assert record, f"lost attempt {id}"
+                assert what == "started" or record.state == "settled", f"lost settlement of {id}"
+            if what in ("forgotten", "erased"):
+                assert ledger.episode_state(uuid.UUID(id)) == what
+        settled = {event.subject for event in ledger.events(kinds=(EventKind.ATTEMPT_SETTLED,))}
+        moved = [event for event in ledger.events(kinds=(EventKind.WEIGHTS_MOVED,))]
+        assert sorted(event.subject for event in moved) == sorted(settled), "weights moved once per settled attempt"
+        with ledger.connection() as connection:
+            kept = SynapseStore().synapses(connection) if moved else ()
+        assert kept == replayed(event.content for event in moved)
+        assert sum(one.successes + one.failures for one in kept) == 2 * len(settled)
+
+
+def _recover_and_check(folder: Path, where: str) -> None:
+    """Pick up what the dead left; then store and ledger agree, and a replay changes nothing."""
+    with Ledger.open(where, database="shop") as ledger:
+        store = worker.FileStore(folder / "cognee", lambda _step: None)
+
+        def same() -> bool:
+            return all(
+                store.members(bucket.bucket) == {one.id for one in ledger.episodes(bucket.bucket)}
+                for bucket in worker.BUCKETS
+            )
+
+        ledger.abandon("a crash left it")
+        drain(ledger, store, text=worker.text, folder=folder / "cognee")
+        assert standing(ledger, folder / "cognee").state in ("current", "new")
+        assert same() and ledger.outbox() == () == ledger.unsettled()
+        assert drain(ledger, store, text=worker.text, folder=folder / "cognee") == Drained()
+        with ledger.transaction() as transaction:
+            transaction.connection.exec_driver_sql("UPDATE outbox SET acked = NULL")
+        drain(ledger, store, text=worker.text, folder=folder / "cognee")
+        assert same() and ledger.verify().ok
+        erased = ledger.episode_state(worker.episode(1).id) == "erased"
+    names = (b"walruses of sort 1", b"walruses of sort <1>")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    left = [path.name for path in files if any(name in path.read_bytes() for name in names)]
+    assert not erased or left == [], "of the erased episode"
+
+
+def _steps(live: Live, folder: Path, where: str) -> list[str]:
+    whole = live(folder, where, life=0, kill_at=None)
+    assert whole["status"] == 0
+    return [note[1] for note in whole["notes"] if note[0] == "step"]
+
+
+def test_a_kill_at_any_step_and_often_a_second_at_another_loses_and_doubles_nothing(live: Live, tmp_path: Path) -> None:
+    steps = _steps(live, tmp_path / "whole", str(tmp_path / "whole" / "brain.sqlite"))
+    _recover_and_check(tmp_path / "whole", str(tmp_path / "whole" / "brain.sqlite"))
+    assert len(steps) > 100 and {"store: file erased", "marker writing", "outbox acked", "generation"} <= set(steps)
+    for kill_at, name in enumerate(steps, 1):
+        folder = tmp_path / f"kill-{kill_at}"
+        where = str(folder / "brain.sqlite")
+        notes: list[list[str]] = []
+        second = [(2, 1 + kill_at * 37 % 60)] if kill_at % 3 == 0 else []
+        for life, at in ((1, kill_at), *second):
+            ended = live(folder, where, life=life, kill_at=at)
+            assert os.WTERMSIG(ended["status"]) == signal.SIGKILL, (name, ended)
+            notes += ended["notes"]
+            _check_after_a_death(where, notes)
+        _recover_and_check(folder, where)
+
+
+def test_the_same_holds_on_postgresql(live: Live, tmp_path: Path, postgres_database: str) -> None:
+    import psycopg
+
+    def where(schema: str) -> str:
+        with psycopg.connect(postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}".encode())
+        return f"{postgres_database}&options=-csearch_path%3D{schema}"
+
+    steps = _steps(live, tmp_path / "whole", where("whole"))
+    for kill_at in range(3, len(steps), 13):
+        folder, url = tmp_path / f"kill-{kill_at}", where(f"kill_{kill_at}")
+        ended = live(folder, url, life=1, kill_at=kill_at)
+        assert os.WTERMSIG(ended["status"]) == signal.SIGKILL
+        _check_after_a_death(url, ended["notes"])
+        _recover_and_check(folder, url)
