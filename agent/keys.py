@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agent.database.naming import quoted
 from agent.database.schema import ForeignKey, Schema, Table
 from agent.wording import name_tokens
+
 
 def qualified(table: str, column: str, dialect: str) -> str:
     """`Table.Column`, each quoted where needed."""
@@ -83,8 +85,8 @@ class KeyGraph:
             if not paths:
                 reached.append(waiting.pop(0))
                 continue
-            path, goal = min(paths, key=lambda found: (len(found[0]), self._order[found[1]]))
-            for left, right in zip(path, path[1:], strict=False):
+            path, _ = min(paths, key=lambda found: (len(found[0]), self._order[found[1]]))
+            for left, right in pairwise(path):
                 joins.append(self._joins.get((left, right)) or self._joins[right, left])
             reached.extend(name for name in path if name not in reached)
             waiting = [name for name in waiting if name not in reached]

@@ -12,7 +12,7 @@ from rapidfuzz.distance import OSA
 
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
-from agent.wording import ALIASES, COMMON, STOP, Token, fold, name_tokens, stem, tokens
+from agent.wording import ALIASES, COMMON, DETERMINERS, STOP, Token, fold, name_tokens, stem, tokens
 from memory.semantic import Term
 
 TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
@@ -20,15 +20,20 @@ Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
-_NAMING_WORDS = frozenset({"name", "titl", "label", "fullnam", "surnam"})
-_COLUMN_ONLY = re.compile(r'\s*(?:"(?:[^"]|"")+"|\w+)\s*\.\s*(?:"(?:[^"]|"")+"|\w+)\s*\Z')
+_NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
+_COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
+_AMOUNT_TYPE = re.compile(r"int|real|num|dec|float|double|money", re.IGNORECASE)
 _CONDITION = re.compile(r"[<>=]|\b(?:IS|IN|LIKE|EXISTS|BETWEEN)\b", re.IGNORECASE)
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _AGGREGATE = re.compile(r"\b(?:SUM|COUNT|AVG|MIN|MAX)\s*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One thing that a stretch of words may mean. `part` means that only some words of a column's name are there."""
+    """One thing that a stretch of words may mean. `part` means that only some words of a column's name are there.
+
+    `verb` means that the word is a form of doing (`ordered`, `supplies`), not the name itself.
+    """
 
     kind: Literal["table", "column", "value", "term"]
     table: str
@@ -36,6 +41,7 @@ class Meaning:
     value: str | None = None
     term: int | None = None
     quality: Quality = "exact"
+    verb: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class DateColumn:
     table: str
     column: str
     words: frozenset[str]
+    minimum: str | None
+    maximum: str | None
 
 
 class Lexicon:
@@ -68,14 +76,24 @@ class Lexicon:
         self._value_stems: dict[str, list[Meaning]] = {}
         self._parts: dict[str, list[Meaning]] = {}
         self._agents: dict[str, list[Meaning]] = {}
+        self._spelt: set[str] = set()
         self._known_tables = {table.name for table in schema.tables}
+        self._codes = {(t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key}
         self._index_tables()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
         self._index_glossary()
         self.naming = self._index_values()
         self.date_columns = tuple(self._date_columns())
-        self._vocabulary = _vocabulary([*self._names, *self._values])
-        self._pieces = _pieces([*self._names, *self._values])
+        self.amounts = frozenset(self._amounts())
+        self._name_words = _vocabulary(self._spelt)
+        self._value_words = _vocabulary(self._values)
+        self._pieces = _pieces((*self._names, *self._values))
+        self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
+        ends = [(d.minimum, d.maximum) for d in self.date_columns if d.minimum and d.maximum]
+        self.date_range = (min((a for a, _ in ends), default=None), max((b for _, b in ends), default=None))
+        self.glossary_words = frozenset(
+            token.folded for term in self.glossary for name in term.names for token in tokens(name)
+        ) - STOP
         self.column_words = {
             (table.name, column.name): frozenset(token.stem for token in name_tokens(column.name))
             for table in schema.tables
@@ -94,18 +112,25 @@ class Lexicon:
             found.extend(self._parted(token) if token.kind == "other" else (token,))
         return tuple(found)
 
-    def spans(self, words: Sequence[Token], *, taken: Iterable[int] = (), quoted: Iterable[int] = ()) -> tuple[Span, ...]:
+    def spans(
+        self, words: Sequence[Token], *, taken: Iterable[int] = (), quotes: Sequence[tuple[int, int]] = ()
+    ) -> tuple[Span, ...]:
         """Link stretches of words, longest first; stretches do not overlap, but for a condition of the glossary.
 
-        `taken` are the places of words already spoken for (dates), `quoted` those within quotation marks.
+        `taken` are the places of words already spoken for (dates). `quotes` are stretches within quotation marks
+        (first, last): what they hold is a stored value as a whole, or nothing.
         """
-        used, held = set(taken), set(quoted)
-        found = self._match(words, used, held)
+        used = set(taken)
+        found: list[Span] = []
+        for first, last in quotes:
+            if values := self._values_of(words[first:last], quoted=True):
+                found.append(Span(first, last, values))
+            used.update(range(first, last))
+        found += self._match(words, used)
         mended = [self._mended(token) if place not in used else token for place, token in enumerate(words)]
         changed = {place for place, token in enumerate(mended) if token is not words[place]}
         if changed:
-            for span in self._match(mended, used, held, only=changed):
-                found.append(replace(span, quality="typo"))
+            found += [replace(span, quality="typo") for span in self._match(mended, used, only=changed)]
         for place, token in enumerate(words):
             if place not in used and token.kind == "latin" and token.folded not in STOP:
                 meanings = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
@@ -114,9 +139,7 @@ class Lexicon:
                     found.append(Span(place, place + 1, (*agents, *meanings), "part"))
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
 
-    def _match(
-        self, words: Sequence[Token], used: set[int], quoted: set[int], only: set[int] | None = None
-    ) -> list[Span]:
+    def _match(self, words: Sequence[Token], used: set[int], only: set[int] | None = None) -> list[Span]:
         found: list[Span] = []
         for length in range(min(_LONGEST, len(words)), 0, -1):
             for first in range(len(words) - length + 1):
@@ -124,52 +147,71 @@ class Lexicon:
                 places = range(first, last)
                 if used.intersection(places) or (only is not None and not only.intersection(places)):
                     continue
-                meanings = self._meanings(words[first:last], quoted=quoted.issuperset(places))
+                meanings = self._meanings(words[first:last])
                 if not meanings:
                     continue
                 found.append(Span(first, last, meanings))
-                if not all(self._is_condition(meaning) for meaning in meanings):
+                if not all(self.class_of(meaning) == "condition" for meaning in meanings):
                     used.update(places)
         return found
 
-    def _meanings(self, words: Sequence[Token], *, quoted: bool) -> tuple[Meaning, ...]:
-        stems = " ".join(word.stem for word in words)
-        folded = " ".join(word.folded for word in words)
-        names = list(self._names.get(stems, ()))
-        values = list(self._values.get(folded, ()) or self._value_stems.get(stems, ()))
+    def _meanings(self, words: Sequence[Token]) -> tuple[Meaning, ...]:
+        if len(words) > 1 and (words[0].folded in DETERMINERS or words[-1].folded in DETERMINERS):
+            return ()
+        stems, folded = _keys(words)
+        names = self._names.get(stems, ())
+        if names and any(word.folded in STOP for word in words) and folded not in self._spelt:
+            names = ()
+        if len(words) == 1 and (words[0].folded in STOP or (words[0].kind == "number" and len(words[0].text) < 4)):
+            names = ()
+        verb = len(words) == 1 and words[0].folded.endswith(("ed", "ing")) and folded not in self._spelt
+        if verb:
+            names = tuple(replace(m, verb=True) if m.kind in {"table", "term"} else m for m in names)
+        return tuple(dict.fromkeys((*names, *self._values_of(words, quoted=False))))
+
+    def _values_of(self, words: Sequence[Token], *, quoted: bool) -> tuple[Meaning, ...]:
+        stems, folded = _keys(words)
+        values = self._values.get(folded, []) or ([] if quoted else self._value_stems.get(stems, []))
         for alias in ALIASES.get(folded, ()) if not values else ():
-            values = values or list(self._values.get(alias, ()))
+            values = values or self._values.get(alias, [])
         if len(words) == 1 and not quoted:
             word = words[0]
-            if word.folded in STOP or (word.kind == "number" and len(word.text) < 4):
-                names = []
-            plain = word.folded in COMMON or len(word.folded) < 4
-            if plain or (word.kind == "number" and len(word.text) < 4):
+            if word.folded in COMMON or len(word.folded) < 4:
                 values = [m for m in values if _as_written(word, m.value or "")]
-        if quoted and values:
-            names = []
-        return tuple(dict.fromkeys((*names, *values)))
+        written = " ".join(word.text for word in words)
+        exact = [m for m in values if " ".join(t.text for t in tokens(m.value or "")) == written]
+        loose = [m for m in values if (m.table, m.column) not in self._codes]
+        return tuple(exact or loose or values)
 
-    def _is_condition(self, meaning: Meaning) -> bool:
-        return meaning.kind == "term" and meaning.term is not None and self.term_classes[meaning.term] == "condition"
+    def class_of(self, meaning: Meaning) -> TermClass | Literal[""]:
+        """What a term stands for; empty for what is no term."""
+        return "" if meaning.term is None else self.term_classes[meaning.term]
+
+    def parts_of(self, words: Sequence[Token]) -> tuple[Meaning, ...]:
+        """The columns of whose names a single word is a part."""
+        return tuple(self._parts.get(words[0].stem, ())) if len(words) == 1 else ()
 
     def _mended(self, token: Token) -> Token:
         """The word with a typo taken out, or the word itself when it is known, short, common or like nothing."""
         word = token.folded
-        if token.kind != "latin" or len(word) < 5 or word in COMMON or token.stem in self._vocabulary.stems:
+        known = token.stem in self._name_words.stems or token.stem in self._value_words.stems
+        known = known or token.stem in COMMON or _agent_root(token.stem) in self._agents
+        if token.kind != "latin" or len(word) < 5 or word in COMMON or known:
             return token
-        near = self._vocabulary.nearest(word)
+        near = self._name_words.nearest(word)
+        if near is None and (len(word) > 5 or token.text[0].isupper()):
+            near = self._value_words.nearest(word)
         return token if near is None else replace(token, folded=near, stem=stem(near))
 
     def _parted(self, token: Token) -> Iterable[Token]:
         text, here, pieces = token.folded, 0, []
         if len(text) != len(token.text):
             return (token,)
-        anywhere = any("\u0e00" <= c <= "\u0e7f" or "\u3040" <= c <= "\u30ff" or "\u3400" <= c <= "\u9fff" for c in text)
+        anywhere = any(_UNSPACED.match(c) for c in text)
         loose = 0
         while here < len(text):
             length = next((n for n in range(len(text) - here, 0, -1) if text[here : here + n] in self._pieces), 0)
-            if length < 2 and not (length == len(text)):
+            if length < 2 and length != len(text):
                 here += 1
                 if not anywhere:
                     break
@@ -188,32 +230,45 @@ class Lexicon:
 
     def _index_tables(self) -> None:
         for table in self.schema.tables:
-            words = [token.stem for token in name_tokens(table.name)]
+            words = name_tokens(table.name)
             self._name(words, Meaning("table", table.name))
-            if len(words) > 1 and words[0] in _TABLE_PREFIXES:
+            if len(words) > 1 and words[0].stem in _TABLE_PREFIXES:
                 self._name(words[1:], Meaning("table", table.name))
-            if len(words) == 1 and words[0].endswith(("er", "or")):
-                self._agents.setdefault(_agent_root(words[0]), []).append(Meaning("table", table.name, quality="part"))
+            if len(words) == 1 and words[0].stem.endswith(("er", "or")):
+                agent = Meaning("table", table.name, quality="part", verb=True)
+                self._agents.setdefault(_agent_root(words[0].stem), []).append(agent)
         for table in self.schema.tables:
             for column in table.columns:
-                words = [token.stem for token in name_tokens(column.name)]
+                words = name_tokens(column.name)
                 self._name(words, Meaning("column", table.name, column.name))
-                if len(words) > 1:
-                    for word in dict.fromkeys(words):
-                        if len(word) > 2 and word not in {"code", "num"}:
-                            part = Meaning("column", table.name, column.name, quality="part")
-                            self._parts.setdefault(word, []).append(part)
+                for word in dict.fromkeys(token.stem for token in words) if len(words) > 1 else ():
+                    if len(word) > 2 and word not in {"code", "num"}:
+                        part = Meaning("column", table.name, column.name, quality="part")
+                        self._parts.setdefault(word, []).append(part)
 
-    def _name(self, words: Sequence[str], meaning: Meaning) -> None:
-        for key in dict.fromkeys((" ".join(words), "".join(words))):
+    def _name(self, words: Sequence[Token], meaning: Meaning) -> None:
+        stems, folded = _keys(words)
+        for key in dict.fromkeys((stems, stems.replace(" ", ""))):
             if key and meaning not in self._names.setdefault(key, []):
                 self._names[key].append(meaning)
+        self._spelt |= {folded, folded.replace(" ", "")}
 
     def _index_glossary(self) -> None:
         for place, term in enumerate(self.glossary):
             home = next((name for name in term.tables if name in self._known_tables), "")
+            column = None
+            if match := _COLUMN_ONLY.match(term.expression or ""):
+                home, column = self._as_stored(*(_bare(part) for part in match.groups()))
             for name in term.names:
-                self._name([token.stem for token in tokens(name)], Meaning("term", home, term=place))
+                self._name(tokens(name), Meaning("term", home, column, term=place))
+
+    def _as_stored(self, table: str, column: str) -> tuple[str, str | None]:
+        """A table and column as the schema writes them; the names themselves when it has no such column."""
+        for known in self.schema.tables:
+            if known.name.casefold() == table.casefold():
+                names = (c.name for c in known.columns if c.name.casefold() == column.casefold())
+                return known.name, next(names, None)
+        return table, None
 
     def _class_of(self, term: Term) -> TermClass:
         if not term.expression:
@@ -221,12 +276,12 @@ class Lexicon:
         named = {
             meaning.table
             for name in term.names
-            for meaning in self._names.get(" ".join(token.stem for token in tokens(name)), ())
+            for meaning in self._names.get(_keys(tokens(name))[0], ())
             if meaning.kind == "table"
         }
         if named.intersection(term.tables):
             return "entity"
-        if _COLUMN_ONLY.match(term.expression):
+        if _COLUMN_ONLY.match(term.expression) or "||" in term.expression:
             return "column"
         if _AGGREGATE.search(term.expression) and not _CONDITION.search(term.expression):
             return "aggregate"
@@ -247,9 +302,10 @@ class Lexicon:
                 if not 0 < len(words) <= _LONGEST or (known.table, known.column) in foreign:
                     continue
                 meaning = Meaning("value", known.table, known.column, value)
-                self._values.setdefault(" ".join(word.folded for word in words), []).append(meaning)
+                stems, folded = _keys(words)
+                self._values.setdefault(folded, []).append(meaning)
                 if len(words) <= 3 and words[-1].kind == "latin":
-                    self._value_stems.setdefault(" ".join(word.stem for word in words), []).append(meaning)
+                    self._value_stems.setdefault(stems, []).append(meaning)
         rows = self._rows()
         return frozenset(
             (table.name, column)
@@ -262,19 +318,29 @@ class Lexicon:
         keys = {t.name: [c.name for c in t.columns if c.primary_key] for t in self.schema.tables}
         rows = {}
         for known in self.facts.columns:
-            if keys.get(known.table) == [known.column] and known.minimum and known.maximum:
-                if known.minimum.lstrip("-").isdigit() and known.maximum.lstrip("-").isdigit():
-                    rows[known.table] = int(known.maximum) - int(known.minimum) + 1
+            ends = [end for end in (known.minimum, known.maximum) if end and end.lstrip("-").isdigit()]
+            if keys.get(known.table) == [known.column] and len(ends) == 2:
+                rows[known.table] = int(ends[1]) - int(ends[0]) + 1
         return rows
 
+    def _amounts(self) -> Iterable[tuple[str, str]]:
+        """Columns of numbers that are no keys: what can be summed."""
+        for table in self.schema.tables:
+            keys = {name for key in table.foreign_keys for name in key.columns}
+            for column in table.columns:
+                if _AMOUNT_TYPE.search(column.type) and not column.primary_key and column.name not in keys:
+                    yield table.name, column.name
+
     def _date_columns(self) -> Iterable[DateColumn]:
-        dated = {(known.table, known.column) for known in self.facts.columns if known.is_date}
+        dated = {(known.table, known.column): known for known in self.facts.columns if known.is_date}
         for table in self.schema.tables:
             for column in table.columns:
                 kind = column.type.lower()
-                if (table.name, column.name) in dated or kind.startswith(("date", "timestamp")):
+                known = dated.get((table.name, column.name))
+                if known is not None or kind.startswith(("date", "timestamp")):
                     words = frozenset(token.stem for token in name_tokens(column.name)) - {"date", "time", "at", "on"}
-                    yield DateColumn(table.name, column.name, words)
+                    ends = (known.minimum, known.maximum) if known else (None, None)
+                    yield DateColumn(table.name, column.name, words, *ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +356,16 @@ class _Vocabulary:
         allowed = 1 if len(word) < 9 else 2
         found = process.extract(word, near, scorer=OSA.distance, score_cutoff=allowed, limit=5)
         return min(((distance, text) for text, distance, _ in found), default=(0, None))[1]
+
+
+def _keys(words: Sequence[Token]) -> tuple[str, str]:
+    """What a stretch of words is looked up by: its stems and its folded words, without `the`, `our` and the like."""
+    kept = [word for word in words if word.folded not in DETERMINERS] or list(words)
+    return " ".join(word.stem for word in kept), " ".join(word.folded for word in kept)
+
+
+def _bare(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _vocabulary(keys: Iterable[str]) -> _Vocabulary:

@@ -12,19 +12,16 @@ from agent.keys import qualified
 
 Grain = Literal["date", "month", "quarter", "half", "year"]
 
-_MONTHS = (
-    "january february march april may june july august september october november december".split(),
-    "jan feb mar apr may jun jul aug sep oct nov dec".split(),
-)
-_MONTH_NUMBER = {name: place + 1 for names in _MONTHS for place, name in enumerate(names)} | {"sept": 9}
+_MONTHS = "january february march april may june july august september october november december"
+_MONTH_NUMBER = {
+    spelt: place + 1 for place, name in enumerate(_MONTHS.split()) for spelt in (name, name[:3])
+} | {"sept": 9}
 _ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
 _M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
 _Y = r"(?P<{0}>(?:1[6-9]|20|21)\d\d)"
 _D = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
 
-_ATOMS: tuple[tuple[Grain, re.Pattern[str]], ...] = tuple(
-    (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE))
-    for grain, pattern in (
+_WRITTEN: tuple[tuple[Grain, str], ...] = (
         ("date", rf"{_Y.format('y')}[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)"),
         ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_Y.format('y')}"),
         ("date", rf"{_D.format('d')}\s+(?:of\s+)?{_M.format('mn')},?\s+{_Y.format('y')}"),
@@ -36,14 +33,20 @@ _ATOMS: tuple[tuple[Grain, re.Pattern[str]], ...] = tuple(
         ("quarter", rf"{_Y.format('y')}[\s/-]*q(?P<q>[1-4])"),
         ("half", rf"(?P<o>first|1st|second|2nd)\s+half\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("year", _Y.format("y")),
-    )
 )  # fmt: skip
+_ATOMS = tuple(
+    (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE)) for grain, pattern in _WRITTEN
+)
 _MONTH_ALONE = re.compile(
     rf"(?<=\b)(?P<before>in|during|of|since|before|after|from|until|every|each|for)\s+(?P<atom>{_M.format('mn')})(?!\w)",
     re.IGNORECASE,
 )
-_RANGE_MIDDLE = re.compile(r"\s*(?:and|to|until|till|through|thru|up\s+to|-|–|—)\s*(?:the\s+)?(?:end\s+of\s+)?\Z", re.IGNORECASE)
-_RANGE_START = re.compile(r"\b(?P<word>between|from)\s+(?:the\s+)?(?:start\s+of\s+|beginning\s+of\s+)?\Z", re.IGNORECASE)
+_RANGE_MIDDLE = re.compile(
+    r"\s*(?:and|to|until|till|through|thru|up\s+to|-|–|—)\s*(?:the\s+)?(?:end\s+of\s+)?\Z", re.IGNORECASE
+)
+_RANGE_START = re.compile(
+    r"\b(?P<word>between|from)\s+(?:the\s+)?(?:start\s+of\s+|beginning\s+of\s+)?\Z", re.IGNORECASE
+)
 _LEAD = re.compile(
     r"\b(?P<word>(?:not\s+)?(?:before|prior\s+to|earlier\s+than)|(?:not\s+)?(?:after|later\s+than)|since|starting\s+(?:in|from|with)|from|"
     r"on\s+or\s+after|on\s+or\s+before|in\s+or\s+after|in\s+or\s+before|until|till|up\s+to|through|by|no\s+later\s+than)"
@@ -139,6 +142,27 @@ def periods(question: str, found: Sequence[Moment]) -> tuple[Period, ...]:
     return tuple(result)
 
 
+_GRAIN = re.compile(
+    r"\b(?:(?:per|by|each|every|over\s+the|across\s+the|for\s+(?:each|every)|of\s+the|which|what|best|worst)\s+"
+    r"(?:calendar\s+|single\s+)?(?P<unit>day|week|month|quarter|year)s?"
+    r"|(?P<how>daily|weekly|monthly|quarterly|yearly|annual(?:ly)?))\b",
+    re.IGNORECASE,
+)
+_HOW = {"daily": "day", "weekly": "week", "monthly": "month", "quarterly": "quarter", "yearly": "year"}
+
+
+def grain_of(question: str) -> str | None:
+    """The unit of time that the question groups by, or None.
+
+    >>> grain_of("orders per month in 1997"), grain_of("yearly revenue"), grain_of("orders in 1997")
+    ('month', 'year', None)
+    """
+    match = _GRAIN.search(question)
+    if match is None:
+        return None
+    return match["unit"].lower() if match["unit"] else _HOW.get(match["how"].lower(), "year")
+
+
 def filter_sql(period: Period, table: str, column: str, dialect: str) -> str:
     """The condition that keeps the rows of a period, as the dialect compares dates.
 
@@ -195,7 +219,9 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
         since, until = None, here.since
     elif word in {"after", "later than"}:
         since, until = here.until, None
-    elif word in {"since", "on or after", "in or after", "not before", "not earlier than"} or word.startswith("starting"):
+    elif word in {"since", "on or after", "in or after", "not before", "not earlier than"} or word.startswith(
+        "starting"
+    ):
         until = None
     elif word in {"until", "till", "up to", "through", "by", "on or before", "in or before", "not after", "no later than", "not later than"}:  # fmt: skip
         since = None
@@ -215,7 +241,9 @@ def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
             since = date(year, month, int(parts["d"]))
             return Moment(*match.span(), match[0], grain, since.isoformat(), since, since + timedelta(days=1))
         if grain == "month":
-            return Moment(*match.span(), match[0], grain, f"{year}-{month:02d}", date(year, month, 1), _later(year, month, 1))
+            return Moment(
+                *match.span(), match[0], grain, f"{year}-{month:02d}", date(year, month, 1), _later(year, month, 1)
+            )
         if grain in {"quarter", "half"}:
             part = int(parts.get("q") or _ORDINAL[parts["o"].lower()])
             length, letter = (3, "Q") if grain == "quarter" else (6, "H")

@@ -19,6 +19,13 @@ _TOKEN = re.compile(
     r"|(?P<latin>[A-Za-z\u00aa-\u024f\u0300-\u036f\u1e00-\u1eff]+)"
     r"|(?P<other>[^\W\d_]+)",
 )
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, once each."""
+    return frozenset(text.split())
+
+
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -95,18 +102,17 @@ def is_plural(folded: str) -> bool:
 NUMBER_WORDS = {
     word: number
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split()
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
     )
 } | {"dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
 
-HIGHEST = frozenset(
+HIGHEST = words(
     "most highest largest biggest greatest best top latest newest youngest longest maximum max maximal priciest "
-    "dearest heaviest tallest strongest busiest recent last furthest richest costliest".split()
+    "dearest heaviest tallest strongest busiest recent last furthest richest costliest"
 )
-LOWEST = frozenset(
+LOWEST = words(
     "fewest least lowest smallest worst bottom cheapest oldest earliest first shortest minimum min minimal "
-    "lightest weakest slowest nearest poorest".split()
+    "lightest weakest slowest nearest poorest"
 )
 
 SUPERLATIVE = (
@@ -127,7 +133,9 @@ AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than
 AT_MOST = r"(?:at most|no more than|not more than|up to|maximum of|a maximum of)"
 EXACTLY = r"(?:exactly|precisely|equal to|equals)"
 
-NEGATION = r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking|n['’]t)"
+NEGATION = (
+    r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking|n['’]t)"
+)
 
 # Adjectives and other names of countries: language, not data. Each is tried as a stored value.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -189,7 +197,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "romanian": ("romania",),
 }
 
-STOP = frozenset(
+STOP = words(
     """a an the this that these those there here it its it's i me my mine we us our ours you your yours they them
     their theirs he him his she her hers who whom whose which what when where why how is are was were be been being am
     do does did done doing has have had having will would shall should can could may might must of in on at by for from
@@ -198,15 +206,17 @@ STOP = frozenset(
     all any each every both either neither some several many much more most few fewer less least other others another
     only just also too very ever never again once please kindly thanks thank hello hi hey okay ok let lets im id ive
     out up down off not don didn doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn one ones
-    because while although though however etc ie eg vs versus i'm i'd""".split()
+    because while although though however etc ie eg vs versus i'm i'd"""
 )
+
+DETERMINERS = words("the a an our my your their its his her this these those")
 
 COMMON = (
     STOP
     | HIGHEST
     | LOWEST
     | frozenset(NUMBER_WORDS)
-    | frozenset(
+    | words(
         """show shows showing list lists listed give gives given tell tells find finds get gets got display name named
     names see seen know need needs want wants like look looking provide return report output print fetch pull compute
     calculate determine identify count counts counted counting number numbers sum sums summed total totals totalled
@@ -230,7 +240,14 @@ COMMON = (
     least half first second third fourth last next previous exactly precisely approximately around roughly still yet
     always often frequently rarely together alone respectively instead actually really maybe perhaps basically part
     parts piece pieces thing things case cases way ways lot lots top bottom best worst ones occur occurs appear appears
-    happen happened across regarding concerning terms order form per rest remain remaining weather joke hello sense
-    associate associated regard due""".split()
+    happen happened across regarding concerning terms order form per rest remain remaining
+    associate associated regard due carry carries carried worth account accounts stuff folks guys buddy wanna gonna
+    worthy hold holds offer offers deliver delivers divide end ends start starts begin begins whole full single side
+    people person persons somebody nobody none became become becomes send sent require requires charge charged
+    serve serves serving receive receives received everywhere anywhere somewhere home house money away lie lies lay
+    possible quick quickly curious wonder wondering interested basically simply exact overview summary figure figures
+    matter regardless sorted respectively well hand back front left right line lines
+    word words begins starts ends mention mentions mentioned contains containing store stores stored keep keeps kept
+    help check checking run runs think thinks guess sure right great nice cool fine asked asking asks ask mind moment"""
     )
 )

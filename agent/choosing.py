@@ -1,0 +1,191 @@
+"""Deciding what each linked stretch of a question means, and so which tables it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.linking import Lexicon, Meaning, Span
+from agent.wording import Token, words
+
+_SORTING = words("order sort rank group arrang")
+_SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
+_FAR = 2
+
+
+class Choice:
+    """The meaning of each stretch. Names decide first, then the glossary, then what lies nearest to both.
+
+    `anchors` are the tables needed, in the order they were found. `chosen` gives for the place of a stretch its
+    meanings, the chosen one first; a stretch that is not in it means nothing here.
+    """
+
+    def __init__(self, tokens: Sequence[Token], spans: Sequence[Span], lexicon: Lexicon) -> None:
+        self.tokens = tokens
+        self.spans = spans
+        self.lexicon = lexicon
+        self.anchors: list[str] = []
+        self.chosen: dict[int, list[Meaning]] = {}
+        self._mentions: list[tuple[int, str]] = []
+        self._known = {table.name for table in lexicon.schema.tables}
+        self._waiting: list[tuple[int, list[Meaning]]] = []
+        self._choose()
+
+    def anchor(self, table: str) -> None:
+        if table in self._known and table not in self.anchors:
+            self.anchors.append(table)
+
+    def away(self, table: str) -> int:
+        """Joins from the tables already needed; 0 while there are none, the number of tables when out of reach."""
+        far = len(self._known)
+        distances = [self.lexicon.keys.distance(anchor, table) for anchor in self.anchors]
+        return min((far if distance is None else distance for distance in distances), default=0)
+
+    def is_entity(self, meaning: Meaning) -> bool:
+        """Whether it stands for the rows of a table: its name, or a glossary word for it."""
+        return meaning.kind == "table" or self.lexicon.class_of(meaning) == "entity"
+
+    def side_by_side(self) -> bool:
+        """Whether the tables needed are looked at apart (`customers and suppliers in the UK`), so that no join is meant.
+
+        So when all of them hold one column or value that is linked, and no key joins any two directly.
+        """
+        distance = self.lexicon.keys.distance
+        if len(self.anchors) < 2 or any(distance(a, b) == 1 for a in self.anchors for b in self.anchors):
+            return False
+        for meanings in self.chosen.values():
+            tables = {m.table for m in meanings if m.column}
+            if len({m.column for m in meanings if m.column}) == 1 and tables.issuperset(self.anchors):
+                return True
+        return False
+
+    def _choose(self) -> None:
+        doubtful: list[tuple[int, Span]] = []
+        for place, span in enumerate(self.spans):
+            tables = [m for m in span.meanings if m.kind == "table" and m.quality != "part"]
+            entities = [m for m in span.meanings if self.lexicon.class_of(m) == "entity"]
+            others = any(m.kind == "column" or (m.kind == "term" and m not in entities) for m in span.meanings)
+            if self._sorts(span) or self._idles(place, span):
+                continue
+            if tables and not any(m.kind == "column" for m in span.meanings):
+                self._name(place, [*tables, *entities])
+            elif entities and not tables:
+                self._name(place, entities)
+            elif tables or others or any(m.quality == "part" for m in span.meanings):
+                doubtful.append((place, span))
+            else:
+                self._waiting.append((place, self._naming_first(span)))
+        for place, span in doubtful:
+            self._decide(place, span)
+        self._settle(self._waiting)
+        self._settle_parts(doubtful)
+        for place in sorted(self.chosen):
+            self.chosen[place].sort(key=lambda meaning: self._preference(place, meaning))
+
+    def _name(self, place: int, meanings: list[Meaning]) -> None:
+        self.chosen[place] = meanings
+        self.anchor(meanings[0].table)
+        if not meanings[0].verb:
+            self._mentions.append((self.spans[place].first, meanings[0].table))
+
+    def _decide(self, place: int, span: Span) -> None:
+        """A stretch that is a column or a term, and perhaps a table as well."""
+        tables = [m for m in span.meanings if m.kind == "table"]
+        columns = [m for m in span.meanings if m.kind == "column" and m.quality == "exact"]
+        terms = [m for m in span.meanings if m.kind == "term"]
+        here = [m for m in columns if m.table in self.anchors]
+        if span.quality == "part":
+            parts = [m for m in span.meanings if m.kind == "column"]
+            if tables and not any(m.table in self.anchors for m in parts):
+                self._name(place, tables)
+        elif terms and not (here and not any(m.table in self.anchors for m in terms)):
+            self.chosen[place] = [*terms, *(m for m in columns if not any(_same_column(m, term) for term in terms))]
+            for table in self.lexicon.glossary[terms[0].term or 0].tables:
+                self.anchor(table)
+        elif here:
+            self.chosen[place] = [*here, *(m for m in columns if m not in here)]
+        elif tables:
+            self._name(place, [*tables, *columns])
+        elif columns:
+            parts = [m for m in self.lexicon.parts_of(self.tokens[span.first : span.last]) if m.table in self.anchors]
+            if parts and min(self.away(m.table) for m in columns) >= _FAR:
+                self.chosen[place] = [*parts, *columns]
+            else:
+                self._waiting.append((place, columns))
+
+    def _settle(self, waiting: Sequence[tuple[int, list[Meaning]]]) -> None:
+        """Give values and columns a table: one already needed, else the one fewest joins away that explains most."""
+        references = {table.name: len(table.foreign_keys) for table in self.lexicon.schema.tables}
+        while homeless := [found for _, found in waiting if not any(m.table in self.anchors for m in found)]:
+            coverage: dict[str, int] = {}
+            named: dict[str, bool] = {}
+            for found in homeless:
+                for table in {m.table for m in found}:
+                    coverage[table] = coverage.get(table, 0) + 1
+                    named[table] = named.get(table, False) or any(m.table == table and self._names_row(m) for m in found)
+            order = self.lexicon.keys.in_order(coverage)
+            if not order:
+                break
+            ranks = ((self.away(t), -coverage[t], not named[t], references[t], place) for place, t in enumerate(order))
+            self.anchor(order[min(ranks)[-1]])
+        for place, found in waiting:
+            self.chosen[place] = list(found)
+
+    def _settle_parts(self, doubtful: Sequence[tuple[int, Span]]) -> None:
+        """Words that are only a part of a column's name count where that column's table is needed anyway."""
+        parts = [(place, [m for m in span.meanings if m.kind == "column"]) for place, span in doubtful]
+        parts = [(place, found) for place, found in parts if place not in self.chosen and found]
+        if parts and not self.anchors:
+            self._settle(parts)
+        for place, found in parts:
+            if here := [m for m in found if m.table in self.anchors]:
+                self.chosen[place] = here
+
+    def _naming_first(self, span: Span) -> list[Meaning]:
+        """The values of a stretch: those that name one row when there are any."""
+        values = [m for m in span.meanings if m.kind == "value"]
+        return [m for m in values if self._names_row(m)] or values
+
+    def _names_row(self, meaning: Meaning) -> bool:
+        return (meaning.table, meaning.column) in self.lexicon.naming
+
+    def _preference(self, place: int, meaning: Meaning) -> tuple[bool, int, int, int]:
+        """Sort key: tables needed, then kinds as they were, columns whose own words are used, the nearest mention.
+
+        A mention before the stretch counts as nearer than one after it.
+        """
+        if meaning.kind not in {"value", "column"}:
+            return (False, 0, 0, 0)
+        own = {token.stem for token in self.tokens}
+        column = self.lexicon.column_words.get((meaning.table, meaning.column or ""), frozenset())
+        first = self.spans[place].first
+        gaps = [first - at if at < first else 2 * (at - first) + 1 for at, table in self._mentions if table == meaning.table]
+        return (meaning.table not in self.anchors, 1, -len(own & column), min(gaps, default=2 * len(self.tokens)))
+
+    def _sorts(self, span: Span) -> bool:
+        """Whether `ordered` in "ordered by price" or `order` in "in descending order" is about sorting."""
+        word = self.tokens[span.first]
+        if span.last - span.first != 1 or word.stem not in _SORTING:
+            return False
+        before = self.tokens[span.first - 1].folded if span.first else ""
+        if before in _SORTED_HOW and word.folded == "order":
+            return True
+        follows = self.tokens[span.last].folded if span.last < len(self.tokens) else ""
+        if follows != "by" or not word.folded.endswith("ed"):
+            return False
+        after = next((other for other in self.spans if other.first >= span.last), None)
+        return after is None or not any(m.kind in {"table", "value"} for m in after.meanings)
+
+
+    def _idles(self, place: int, span: Span) -> bool:
+        """Whether it is the `sell` of "products we sell": said of every row, so that it asks for nothing more."""
+        word = self.tokens[span.first]
+        if span.last - span.first != 1 or not place or word.folded.endswith(("ed", "ing")):
+            return False
+        before = self.spans[place - 1]
+        between = [token.folded for token in self.tokens[before.last : span.first]]
+        known = any(self.is_entity(meaning) for meaning in before.meanings)
+        return known and between in (["we"], ["that", "we"], ["which", "we"], ["you"], ["they"])
+
+
+def _same_column(one: Meaning, other: Meaning) -> bool:
+    return one.column is not None and (one.table, one.column) == (other.table, other.column)

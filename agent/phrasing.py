@@ -1,0 +1,121 @@
+"""A question as rules and memory see it: literals and names replaced by what they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agent.linked import Grounding, Link
+from agent.wording import NEGATION, is_plural
+
+_TIME = frozenset({"date", "month", "quarter", "half", "year"})
+_SLOT = {"value": "<value>", "number": "<number>", "limit": "<number>"} | {grain: f"<{grain}>" for grain in _TIME}
+_QUOTES = "\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
+_PER_PIECE = re.compile(r"(?:units?|pieces?|items?|heads?|capita)\Z", re.IGNORECASE)
+_POLITE = re.compile(
+    r"^(?:(?:please|hi|hello|hey|so|and|then|now|ok|okay|also|well) )*"
+    r"(?:(?:can|could|would|will) (?:you|we) (?:please |kindly )?|i (?:would|d|'d) (?:like|love) to (?:see|know|have) |"
+    r"i (?:want|need) (?:to (?:see|know|have|call) )?|do you know |tell me (?=how|what|which|who|whether|if)|please )?"
+)
+_HOW_TO_SHOW = re.compile(
+    r"(?<=[.;?!])\s+(?:please\s+)?(?:show|list|give|sort|order|put|include|name|return|print|round|output|count\s+only|use)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question as the rules see it.
+
+    `text` is lower case with linked stretches replaced: `<table>` and `<tables>`, `<column>`, `<part>` (of a column's
+    name), `<value>`, `<measure>`, `<condition>`, `<number>`, `<time>`. `shown` are the links that stand in it. A last
+    sentence that only says what to show is left out.
+    """
+
+    text: str
+    shown: tuple[Link, ...]
+    grounding: Grounding
+
+    def has(self, pattern: str) -> bool:
+        """Whether whole words match the pattern somewhere."""
+        return re.search(rf"(?<![\w<])(?:{pattern})(?![\w>])", self.text) is not None
+
+    def starts(self, pattern: str) -> bool:
+        return re.match(rf"(?:{pattern})(?![\w>])", self.text) is not None
+
+    def count(self, pattern: str) -> int:
+        return len(re.findall(rf"(?<![\w<])(?:{pattern})(?![\w>])", self.text))
+
+    @property
+    def head(self) -> str | None:
+        """The table asked about: that of the first name in the question, else of the first column."""
+        named = (link.table for link in self.shown if link.kind == "table" or link.role == "entity")
+        columns = (link.table for link in self.shown if link.kind == "column")
+        return next(named, None) or next(columns, None)
+
+
+def read(question: str, grounding: Grounding) -> Reading:
+    """Write the question the way the rules read it."""
+    ends = _HOW_TO_SHOW.search(question)
+    last = ends.start() if ends and any(link.end <= ends.start() for link in grounding.chosen) else len(question)
+    shown: list[Link] = []
+    parts: list[str] = []
+    at = 0
+    for link in grounding.chosen:
+        if link.start < at or link.end > last or _transparent(link, grounding):
+            continue
+        parts += [question[at : link.start], f" {_tag(link)} "]
+        at = link.end
+        shown.append(link)
+    text = "".join((*parts, question[at:last])).casefold().replace("\u2019", "'")
+    text = re.sub(r"n't\b", " not", text)
+    text = re.sub(r"(?<![\w>])'|'s?(?!\w)", " ", text)
+    text = " ".join(re.sub(r"[^\w<>%']+", " ", text).split())
+    return Reading(_POLITE.sub("", text, count=1), tuple(shown), grounding)
+
+
+def mask(question: str, grounding: Grounding) -> str:
+    """The question with its literals replaced by typed slots; case, spaces and final punctuation do not count.
+
+    `In Germany?` and `in  France` both give `in <value>`. A mask masked again stays as it is.
+    """
+    parts: list[str] = []
+    at = 0
+    for link in grounding.chosen:
+        slot = _SLOT.get(link.kind)
+        if slot is None or link.start < at:
+            continue
+        parts += [question[at : link.start], f" {slot} "]
+        at = link.end
+    text = " ".join("".join((*parts, question[at:])).casefold().split())
+    text = re.sub(rf"[{_QUOTES}]\s*(<\w+>)\s*[{_QUOTES}](?!\w)", r"\1", text)
+    text = re.sub(rf"\s+([?!.,;:%)]|[{_QUOTES}]s?\b)", r"\1", text)
+    return text.rstrip(" ?!.;:\u2026")
+
+
+def _tag(link: Link) -> str:
+    if link.kind in _TIME:
+        return "<time>"
+    if link.kind in {"number", "limit"}:
+        return "<number>"
+    if link.kind == "value":
+        return "<value>"
+    if link.kind == "table" or link.role == "entity":
+        return "<table>" if link.verb or not is_plural(link.text.split()[-1].casefold()) else "<tables>"
+    if link.kind == "term":
+        return {"condition": "<condition>", "measure": "<measure>"}.get(link.role, "<column>")
+    return "<part>" if link.quality == "part" else "<column>"
+
+
+def _transparent(link: Link, grounding: Grounding) -> bool:
+    """Whether the words of a link say more than the link.
+
+    So does a glossary condition with a name or a `not` inside (`customers without orders`), an aggregate (`average
+    order value`), and the `unit` in `per unit`.
+    """
+    if link.role == "aggregate" or (link.quality == "part" and _PER_PIECE.match(link.text) and link.kind == "column"):
+        return True
+    if link.role != "condition":
+        return False
+    inner = any(link.start <= other.start and other.end <= link.end and other != link for other in grounding.chosen)
+    return inner or re.search(rf"\b{NEGATION}\b", link.text, re.IGNORECASE) is not None

@@ -1,0 +1,101 @@
+"""Numbers, comparisons, superlatives and negations as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agent.linked import Comparison, Operator
+from agent.wording import (
+    AT_LEAST,
+    AT_MOST,
+    EXACTLY,
+    LESS_THAN,
+    MORE_THAN,
+    NEGATION,
+    NUMBER_WORDS,
+    SUPERLATIVE,
+    Token,
+    words,
+)
+
+_NUMBER = r"(?:\d+(?:[.,]\d+)*|" + "|".join(sorted(NUMBER_WORDS, key=lambda word: (-len(word), word))) + r")"
+_AMOUNT = rf"[$€£]?\s?(?P<n>{_NUMBER})\b"
+_COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
+    (">=", re.compile(rf"\b{AT_LEAST}\s+{_AMOUNT}", re.IGNORECASE)),
+    ("<=", re.compile(rf"\b{AT_MOST}\s+{_AMOUNT}", re.IGNORECASE)),
+    (">", re.compile(rf"\b{MORE_THAN}\s+(?:of\s+)?{_AMOUNT}", re.IGNORECASE)),
+    ("<", re.compile(rf"\b{LESS_THAN}\s+{_AMOUNT}", re.IGNORECASE)),
+    ("=", re.compile(rf"\b{EXACTLY}\s+{_AMOUNT}", re.IGNORECASE)),
+    (">=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:more|above|higher|over)\b", re.IGNORECASE)),
+    ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
+    ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER})\b", re.IGNORECASE)),
+)
+_NEGATED = re.compile(rf"\b{NEGATION}\b|n['’]t\b", re.IGNORECASE)  # noqa: RUF001
+_UNIT = r"(?:days?|weeks?|months?|quarters?|years?|hours?|minutes?|halves|half)"
+_EXTREME = re.compile(rf"\b{SUPERLATIVE}\b", re.IGNORECASE)
+_NO_EXTREME = re.compile(
+    rf"\b{SUPERLATIVE}(?:\s+[\w-]+){{0,3}}?\s+first\b|"
+    rf"\b(?:last|first|latest|top)\s+(?:\w+\s+)?{_UNIT}\b|\b(?:last|first|full)\s+names?\b|,\s*(?:first|last)\b|"
+    r"\b(?:at\s+first|at\s+last|best\s+regards|first\s+of\s+all)\b",
+    re.IGNORECASE,
+)
+_UNITS = words("day days week weeks month months quarter quarters year years hour hours minute minutes percent")
+
+
+def digits(text: str) -> str:
+    """A number in plain digits.
+
+    >>> digits("10,000"), digits("ten"), digits("1,5"), digits("1.234,50")
+    ('10000', '10', '1.5', '1234.50')
+    """
+    if text.lower() in NUMBER_WORDS:
+        return str(NUMBER_WORDS[text.lower()])
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        return text.replace(",", "")
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+", text):
+        return text.replace(".", "").replace(",", ".")
+    return text.replace(",", ".") if text.count(",") == 1 and "." not in text else text.replace(",", "")
+
+
+def number_of(token: Token, *, one: bool = False) -> str | None:
+    """The number that a word is, or None. `zero` and `one` count only where `one` says so: they are mostly pronouns."""
+    if token.kind == "number":
+        return digits(token.text)
+    number = NUMBER_WORDS.get(token.folded)
+    return None if number is None or (number < 2 and not one) else str(number)
+
+
+def is_unit(token: Token) -> bool:
+    """Whether a word is a unit of time or `percent`, so that a number before it counts no rows."""
+    return token.folded in _UNITS
+
+
+def comparisons(question: str, *, dated: Iterable[tuple[int, int]] = ()) -> tuple[Comparison, ...]:
+    """Find each number that something is held against; `dated` are stretches that are times.
+
+    >>> [(c.operator, c.number) for c in comparisons("customers with at least 5 orders over 1,000")]
+    [('>=', '5'), ('>', '1000')]
+    """
+    busy = list(dated)
+    found: list[Comparison] = []
+    for operator, pattern in _COMPARED:
+        for match in pattern.finditer(question):
+            start, end = match.span()
+            if any(a < end and start < b for a, b in busy):
+                continue
+            busy.append((start, end))
+            high = digits(match["n2"]) if operator == "between" else None
+            found.append(Comparison(start, end, match[0], operator, digits(match["n"]), high))
+    return tuple(sorted(found, key=lambda comparison: comparison.start))
+
+
+def superlatives(question: str) -> tuple[re.Match[str], ...]:
+    """The words that ask for the highest or lowest, but for `last year`, `first name` and `largest number first`."""
+    out = [match.span() for match in _NO_EXTREME.finditer(question)]
+    return tuple(m for m in _EXTREME.finditer(question) if not any(start <= m.start() < end for start, end in out))
+
+
+def negations(question: str) -> tuple[tuple[int, int], ...]:
+    """Where the question says no: offsets of `not`, `never`, `without`, `n't` …"""
+    return tuple(match.span() for match in _NEGATED.finditer(question))
