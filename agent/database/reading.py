@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import sqlite3
+import stat
 import sys
 import threading
 from collections.abc import Iterable, Mapping
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 _LOCK_WAIT = 2.0
 _CONNECT_WAIT = 5
 _LONGEST_PATH = 1_000
-_MAGIC = b"SQLite format 3\x00"
-_WAL = 2
 _UNGUARDED = {"mysql": "MySQL", "mariadb": "MariaDB", "mssql": "SQL Server", "oracle": "Oracle", "duckdb": "DuckDB"}
 
 
@@ -137,12 +136,11 @@ def _sqlite_path(url: URL) -> Path:
 
 
 def _open_sqlite(path: Path, limits: Limits) -> Database:
-    head = _head(path)
+    _look_at(path)
     path = path.resolve()
     uri = f"file:{quote(str(path))}?mode=ro"
     # A WAL database gets two files beside it while it is read; those that were not there are taken away at the end.
-    is_wal = len(head) > 19 and head[18] == _WAL
-    tidy = path if is_wal and not _beside(path, "-wal").exists() and os.access(path, os.W_OK) else None
+    tidy = path if not _beside(path, "-wal").exists() and os.access(path, os.W_OK) else None
     try:
         connection = sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT, isolation_level=None)
         try:
@@ -163,34 +161,38 @@ def _open_sqlite(path: Path, limits: Limits) -> Database:
     return Database(schema, Runner(target, schema), limits=limits, tidy=tidy)
 
 
-def _head(path: Path) -> bytes:
+def _look_at(path: Path) -> None:
+    """Refuse what is no file of a database, without opening it.
+
+    A process that opens and closes a file loses all locks it holds on it, those of SQLite too.
+    """
     if not str(path).isprintable() or len(str(path)) > _LONGEST_PATH:
         raise DatabaseUnusableError(f"{str(path)[:80]!r} is no path of a file. Give the path of a SQLite file.")
     try:
-        if path.is_dir():
-            raise DatabaseUnusableError(f"{path} is a folder. Give the path of a SQLite file.")
-        if not path.exists():
-            raise DatabaseUnusableError(f"There is no database at {path}. Check the path; nothing was made.")
-        if not path.is_file():
-            raise DatabaseUnusableError(f"{path} is no regular file. Give the path of a SQLite file.")
-        with path.open("rb") as file:
-            head = file.read(100)
+        found = path.stat()
+    except FileNotFoundError:
+        raise DatabaseUnusableError(f"There is no database at {path}. Check the path; nothing was made.") from None
     except PermissionError:
         raise DatabaseUnusableError(f"{path} may not be read by this user. Change its permissions.") from None
     except OSError as problem:
         raise DatabaseUnusableError(f"{path} cannot be opened: {problem.strerror}.") from None
-    if not head:
+    if stat.S_ISDIR(found.st_mode):
+        raise DatabaseUnusableError(f"{path} is a folder. Give the path of a SQLite file.")
+    if not stat.S_ISREG(found.st_mode):
+        raise DatabaseUnusableError(f"{path} is no regular file. Give the path of a SQLite file.")
+    if not os.access(path, os.R_OK):
+        raise DatabaseUnusableError(f"{path} may not be read by this user. Change its permissions.")
+    if not found.st_size:
         raise DatabaseUnusableError(f"{path} is empty (0 bytes): no database was ever written to it. Restore it.")
-    if not head.startswith(_MAGIC):
-        raise DatabaseUnusableError(f"{path} is not a SQLite database (or it is encrypted). Choose another file.")
-    return head
 
 
 def _sqlite_problem(path: Path, problem: sqlite3.Error) -> str:
     text = str(problem)
     if "locked" in text or "busy" in text:
         return f"Another program holds a lock on {path}. Close it, or wait until it is done."
-    if "not a database" in text or "malformed" in text or "corrupt" in text:
+    if "not a database" in text:
+        return f"{path} is not a SQLite database (or it is encrypted). Choose another file."
+    if "malformed" in text or "corrupt" in text:
         return f"{path} is damaged and cannot be read ({text}). Restore it from a copy."
     return f"{path} cannot be read: {text}."
 

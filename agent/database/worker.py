@@ -12,6 +12,7 @@ bytes is `{"b": base64}`.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import resource
@@ -88,7 +89,11 @@ class Sqlite:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", f"hard_heap_limit={_HEAP}"):
             connection.execute(f"PRAGMA {pragma}")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        virtual = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall()
+        for (name,) in virtual:
+            # A virtual table is connected by statements of its own, which the authorizer would refuse later.
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute(f"""SELECT * FROM "{name.replace('"', '""')}" LIMIT 1""").fetchall()
         for limit, value in (
             (sqlite3.SQLITE_LIMIT_LENGTH, 100_000),
             (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000),
@@ -97,7 +102,7 @@ class Sqlite:
             (sqlite3.SQLITE_LIMIT_VDBE_OP, 250_000),
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
             (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
-            (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 0),
+            (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 20),
             (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 0),
             (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
         ):
@@ -123,6 +128,8 @@ class Sqlite:
                 inside is not None and name not in ("load_extension", "fts3_tokenizer")
             )
             return sqlite3.SQLITE_OK if listed else sqlite3.SQLITE_DENY
+        if action == sqlite3.SQLITE_PRAGMA and first == "data_version":
+            return sqlite3.SQLITE_OK  # full-text tables ask it of themselves; it tells nothing
         return sqlite3.SQLITE_DENY
 
     def _refused(self, problem: Exception) -> Refused:
