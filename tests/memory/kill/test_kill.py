@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -65,6 +67,14 @@ def live() -> Iterator[Live]:
     server.wait()
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a killed process does not ask what the disk has kept, only how fast."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else tmp_path) as folder:
+        yield Path(folder)
+
+
 def _check_after_a_death(where: str, notes: list[list[str]]) -> None:
     """What must hold right after reopening, before anything is repaired."""
     with Ledger.open(where, database="shop") as ledger:
@@ -119,12 +129,12 @@ def _steps(live: Live, folder: Path, where: str) -> list[str]:
     return [note[1] for note in whole["notes"] if note[0] == "step"]
 
 
-def test_a_kill_at_any_step_and_often_a_second_at_another_loses_and_doubles_nothing(live: Live, tmp_path: Path) -> None:
-    steps = _steps(live, tmp_path / "whole", str(tmp_path / "whole" / "brain.sqlite"))
-    _recover_and_check(tmp_path / "whole", str(tmp_path / "whole" / "brain.sqlite"))
+def test_a_kill_at_any_step_and_often_a_second_at_another_loses_and_doubles_nothing(live: Live, place: Path) -> None:
+    steps = _steps(live, place / "whole", str(place / "whole" / "brain.sqlite"))
+    _recover_and_check(place / "whole", str(place / "whole" / "brain.sqlite"))
     assert len(steps) > 100 and {"store: file erased", "marker writing", "outbox acked", "generation"} <= set(steps)
     for kill_at, name in enumerate(steps, 1):
-        folder = tmp_path / f"kill-{kill_at}"
+        folder = place / f"kill-{kill_at}"
         where = str(folder / "brain.sqlite")
         notes: list[list[str]] = []
         second = [(2, 1 + kill_at * 37 % 60)] if kill_at % 3 == 0 else []
@@ -134,9 +144,10 @@ def test_a_kill_at_any_step_and_often_a_second_at_another_loses_and_doubles_noth
             notes += ended["notes"]
             _check_after_a_death(where, notes)
         _recover_and_check(folder, where)
+        shutil.rmtree(folder)
 
 
-def test_the_same_holds_on_postgresql(live: Live, tmp_path: Path, postgres_database: str) -> None:
+def test_the_same_holds_on_postgresql(live: Live, place: Path, postgres_database: str) -> None:
     import psycopg
 
     def where(schema: str) -> str:
@@ -144,9 +155,9 @@ def test_the_same_holds_on_postgresql(live: Live, tmp_path: Path, postgres_datab
             connection.execute(f"CREATE SCHEMA {schema}".encode())
         return f"{postgres_database}&options=-csearch_path%3D{schema}"
 
-    steps = _steps(live, tmp_path / "whole", where("whole"))
+    steps = _steps(live, place / "whole", where("whole"))
     for kill_at in range(3, len(steps), 13):
-        folder, url = tmp_path / f"kill-{kill_at}", where(f"kill_{kill_at}")
+        folder, url = place / f"kill-{kill_at}", where(f"kill_{kill_at}")
         ended = live(folder, url, life=1, kill_at=kill_at)
         assert os.WTERMSIG(ended["status"]) == signal.SIGKILL
         _check_after_a_death(url, ended["notes"])
