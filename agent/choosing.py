@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.linking import Lexicon, Meaning, Span
-from agent.wording import Token, words
+from agent.wording import COMMON, Token, words
 
 _SORTING = words("order sort rank group arrang")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
@@ -28,6 +28,7 @@ class Choice:
         self._mentions: list[tuple[int, str]] = []
         self._known = {table.name for table in lexicon.schema.tables}
         self._waiting: list[tuple[int, list[Meaning]]] = []
+        self._common: list[tuple[int, list[Meaning]]] = []
         self._choose()
 
     def anchor(self, table: str) -> None:
@@ -45,7 +46,7 @@ class Choice:
         return meaning.kind == "table" or self.lexicon.class_of(meaning) == "entity"
 
     def side_by_side(self) -> bool:
-        """Whether the tables needed are looked at apart (`customers and suppliers in the UK`), so that no join is meant.
+        """Whether the tables needed are looked at apart (`customers and suppliers in the UK`), with no join between.
 
         So when all of them hold one column or value that is linked, and no key joins any two directly.
         """
@@ -97,6 +98,8 @@ class Choice:
             parts = [m for m in span.meanings if m.kind == "column"]
             if tables and not any(m.table in self.anchors for m in parts):
                 self._name(place, tables)
+        elif self._unfit(terms):
+            return
         elif terms and not (here and not any(m.table in self.anchors for m in terms)):
             self.chosen[place] = [*terms, *(m for m in columns if not any(_same_column(m, term) for term in terms))]
             for table in self.lexicon.glossary[terms[0].term or 0].tables:
@@ -106,11 +109,28 @@ class Choice:
         elif tables:
             self._name(place, [*tables, *columns])
         elif columns:
-            parts = [m for m in self.lexicon.parts_of(self.tokens[span.first : span.last]) if m.table in self.anchors]
-            if parts and min(self.away(m.table) for m in columns) >= _FAR:
-                self.chosen[place] = [*parts, *columns]
-            else:
-                self._waiting.append((place, columns))
+            self._decide_column(place, span, columns)
+
+    def _decide_column(self, place: int, span: Span, columns: list[Meaning]) -> None:
+        """A column of no table named so far; a longer name said in pieces goes first (`ship to how many cities`)."""
+        parts = self.lexicon.parts_of(self.tokens[span.first : span.last])
+        own = {token.stem for token in self.tokens}
+        whole = [m for m in parts if self.lexicon.column_words[m.table, m.column or ""] <= own]
+        near = [m for m in parts if m.table in self.anchors]
+        if whole and (not self.anchors or any(m in near for m in whole)):
+            self._waiting.append((place, [m for m in whole if m in near] or whole))
+        elif near and min(self.away(m.table) for m in columns) >= _FAR:
+            self.chosen[place] = [*near, *columns]
+        elif span.last - span.first > 1 or self.tokens[span.first].folded not in COMMON:
+            self._waiting.append((place, columns))
+        else:
+            self._common.append((place, columns))
+
+    def _unfit(self, terms: Sequence[Meaning]) -> bool:
+        """Whether a condition over several tables is about another one than the question (`products never ordered`)."""
+        if not terms or not self.anchors or self.lexicon.class_of(terms[0]) != "condition":
+            return False
+        return len(self.lexicon.glossary[terms[0].term or 0].tables) > 1 and terms[0].table not in self.anchors
 
     def _settle(self, waiting: Sequence[tuple[int, list[Meaning]]]) -> None:
         """Give values and columns a table: one already needed, else the one fewest joins away that explains most."""
@@ -121,7 +141,9 @@ class Choice:
             for found in homeless:
                 for table in {m.table for m in found}:
                     coverage[table] = coverage.get(table, 0) + 1
-                    named[table] = named.get(table, False) or any(m.table == table and self._names_row(m) for m in found)
+                    named[table] = named.get(table, False) or any(
+                        m.table == table and self._names_row(m) for m in found
+                    )
             order = self.lexicon.keys.in_order(coverage)
             if not order:
                 break
@@ -133,7 +155,7 @@ class Choice:
     def _settle_parts(self, doubtful: Sequence[tuple[int, Span]]) -> None:
         """Words that are only a part of a column's name count where that column's table is needed anyway."""
         parts = [(place, [m for m in span.meanings if m.kind == "column"]) for place, span in doubtful]
-        parts = [(place, found) for place, found in parts if place not in self.chosen and found]
+        parts = [(place, found) for place, found in parts if place not in self.chosen and found] + self._common
         if parts and not self.anchors:
             self._settle(parts)
         for place, found in parts:
@@ -158,7 +180,9 @@ class Choice:
         own = {token.stem for token in self.tokens}
         column = self.lexicon.column_words.get((meaning.table, meaning.column or ""), frozenset())
         first = self.spans[place].first
-        gaps = [first - at if at < first else 2 * (at - first) + 1 for at, table in self._mentions if table == meaning.table]
+        gaps = [
+            first - at if at < first else 2 * (at - first) + 1 for at, table in self._mentions if table == meaning.table
+        ]
         return (meaning.table not in self.anchors, 1, -len(own & column), min(gaps, default=2 * len(self.tokens)))
 
     def _sorts(self, span: Span) -> bool:
@@ -174,7 +198,6 @@ class Choice:
             return False
         after = next((other for other in self.spans if other.first >= span.last), None)
         return after is None or not any(m.kind in {"table", "value"} for m in after.meanings)
-
 
     def _idles(self, place: int, span: Span) -> bool:
         """Whether it is the `sell` of "products we sell": said of every row, so that it asks for nothing more."""

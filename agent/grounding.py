@@ -114,7 +114,11 @@ class _Reading:
 
     def _limit(self) -> tuple[int | None, int | None, Direction | None]:
         """The place of the word that limits the rows, the limit, and the direction of the first superlative."""
-        free = [m for m in superlatives(self.question) if not _covered(m.start(), self.linked) and not self._timed(m.start())]
+        free = [
+            m
+            for m in superlatives(self.question)
+            if not _covered(m.start(), self.linked) and not self._timed(m.start())
+        ]
         extreme = free[0] if free else None
         direction: Direction | None = None
         if extreme is not None:
@@ -143,7 +147,9 @@ class _Reading:
                 counts = True
         if not counts and any(self._plural_at(place) for place in after):
             return True
-        asked = [place for place, word in enumerate(self.words) if word.folded in {"which", "what", "who", "list", "show"}]
+        asked = [
+            place for place, word in enumerate(self.words) if word.folded in {"which", "what", "who", "list", "show"}
+        ]
         return any(self._plural_at(place + 1) for place in asked if self.words[place].start < extreme.start())
 
     def _busy(self, word: Token) -> bool:
@@ -160,7 +166,12 @@ class _Reading:
             if at in self.choice.chosen and span.first <= place < span.last:
                 meaning = self.choice.chosen[at][0]
                 thing = self.choice.is_entity(meaning) or meaning.column is not None
-                return thing and meaning.kind != "value" and not meaning.verb and is_plural(self.words[span.last - 1].folded)
+                return (
+                    thing
+                    and meaning.kind != "value"
+                    and not meaning.verb
+                    and is_plural(self.words[span.last - 1].folded)
+                )
         return False
 
     def _numbers(self, limited: int | None) -> list[Link]:
@@ -175,8 +186,13 @@ class _Reading:
                 continue
             key = None if compared else self._key_before(place)
             table, column = key or (None, None)
+            start = word.start
+            if place and self.words[place - 1].folded == "a" and number_of(word) is not None and word.kind != "number":
+                start = self.words[place - 1].start
             role: Role = "name" if key else ""
-            found.append(Link(word.start, word.end, word.text, "number", table, column, number, role=role))
+            found.append(
+                Link(start, word.end, self.question[start : word.end], "number", table, column, number, role=role)
+            )
         return [link for link in found if not any(a <= link.start < b for _, _, a, b in self.quotes)]
 
     def _key_before(self, place: int) -> tuple[str, str] | None:
@@ -193,7 +209,7 @@ class _Reading:
         return None
 
     def _date_column(self, found: Sequence[Period]) -> tuple[str, str] | None:
-        """The likeliest date column: one the question names, one whose words it uses, one whose dates fit, the nearest."""
+        """The likeliest date column: one that is named, whose words are used, whose dates fit, or the nearest."""
         columns = self.lexicon.date_columns
         for _, meanings in sorted(self.choice.chosen.items()):
             for dated in columns:
@@ -207,7 +223,9 @@ class _Reading:
             for place in range(self.spans[at].first, self.spans[at].last)
             if self.choice.is_entity(meanings[0])
         }
-        refused = {place + step for place, word in enumerate(self.words) if word.folded in {"not", "never"} for step in (1, 2)}
+        refused = {
+            place + step for place, word in enumerate(self.words) if word.folded in {"not", "never"} for step in (1, 2)
+        }
         own = {word.stem for place, word in enumerate(self.words) if place not in mentions | refused}
         references = {table.name: len(table.foreign_keys) for table in self.lexicon.schema.tables}
         ranked = []
@@ -277,7 +295,9 @@ class _Reading:
         if firm or partly or len(vague) > len(leftover):
             return Evidence("weak", tuple(reasons))
         hinted = [word for word in leftover if word.casefold() in self.lexicon.glossary_words]
-        hinted += [word.text for word in self.words if word.folded in self.lexicon.glossary_words and word.folded in COMMON]
+        hinted += [
+            word.text for word in self.words if word.folded in self.lexicon.glossary_words and word.folded in COMMON
+        ]
         if (found and any(_overlaps(period, *self.lexicon.date_range) for period in found) and not leftover) or hinted:
             reasons.append("only a time or a word of the glossary is known")
             return Evidence("weak", tuple(reasons))

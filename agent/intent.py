@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agent.linked import Grounding
 from agent.phrasing import Reading, mask, read
-from agent.wording import AT_LEAST, AT_MOST, EXACTLY, LESS_THAN, MORE_THAN, NEGATION
+from agent.wording import AT_LEAST, AT_MOST, EXACTLY, LESS_THAN, MORE_THAN, NOT
 
 __all__ = ["RULES", "Intent", "Rule", "bucket_of", "mask", "predict"]
 
@@ -46,7 +46,7 @@ def bucket_of(intent: Intent) -> str:
     """The lasting name of an intent: 16 hex digits of the SHA-256 of its canonical text.
 
     >>> bucket_of(Intent("count", ("Orders",)))
-    '89d1f9c5c6f0f0b5'
+    'ca57845580a37722'
     """
     canonical = "\x1f".join((intent.kind, *sorted(intent.tables)))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()[:16]
@@ -57,15 +57,19 @@ _COLUMN = r"<(?:column|part)>"
 _THING = r"<(?:tables?|column|part|measure)>"
 _LITERAL = r"<(?:value|time|number|condition)>"
 _UNIT = r"(?:day|week|month|quarter|year)s?"
-_NOT = NEGATION.replace("|n['’]t", "")  # noqa: RUF001
+_NOT = NOT
 _HELD = rf"(?:{MORE_THAN}|{LESS_THAN}|{AT_LEAST}|{AT_MOST}|{EXACTLY})"
-_EACH = r"(?:per|(?:for |of |in |within |by |from |across )?(?:each|every|all the different)|broken down by|grouped by|split by)"
+_ALL = r"(?:each|every|all the different)(?: one)?(?: of (?:our |the |my |these )?)?"
+_SPLIT = r"broken down by|grouped by|split by"
+_EACH = rf"(?:per|(?:for |of |in |within |by |from |across )?{_ALL}|{_SPLIT})"
 _COUNTING = r"(?:how many|(?<!<column> )(?<!<part> )(?:number|count) of|counts?|counting|how often)"
 _AVERAGE = r"(?:average|averages|mean|avg|typical|typically|median)"
 _TOTAL = r"(?:total|totals|sum|sums|summed|altogether|adds? up|added up|overall|combined|in all)"
 _AGGREGATE = rf"(?:{_COUNTING}|how much|{_AVERAGE}|{_TOTAL}|amount|highest|lowest|maximum|minimum|max|min|<measure>)"
 _MORE = r"(?:more|fewer|less|higher|lower|larger|smaller|better|worse|bigger|greater)"
-_CHANGE = r"(?:grow|grows|grew|grown|growth|change|changed|changes|increased?|decreased?|rise|rose|fall|fell|drop|dropped)"
+_CHANGE = (
+    r"(?:grow|grows|grew|grown|growth|change|changed|changes|increased?|decreased?|rise|rose|fall|fell|drop|dropped)"
+)
 
 
 def _running(r: Reading) -> bool:
@@ -78,42 +82,54 @@ def _rank(r: Reading) -> bool:
 
 def _duration(r: Reading) -> bool:
     unit = r"(?:days|weeks|months|years|hours|minutes|time)"
-    between = r.has(rf"{unit} (?:\w+ )?(?:between|from|passed|elapsed|until|since)") and not r.has(rf"{unit} (?:\w+ )?between <time>")
-    lasted = r.has(r"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){0,6}?(?:takes?|took|lasts?|lasted|until|since|between|from|been|worked|wait|waited)")  # fmt: skip
+    between = r.has(rf"{unit} (?:\w+ )?(?:between|from|passed|elapsed|until|since)") and not r.has(
+        rf"{unit} (?:\w+ )?between <time>"
+    )
+    going = r"(?:takes?|took|lasts?|lasted|until|since|between|from|been|worked|wait|waited)"
+    lasted = r.has(rf"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){{0,6}}?{going}")
     asked = r.has(rf"how many {unit} (?:does|did|do|has|have|passed|elapsed|it|were|was|goes|go)")
     return lasted or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
 
 
 def _change(r: Reading) -> bool:
     """Growth is asked for, so it is a comparison even in percent."""
-    return r.has(rf"{_CHANGE}\b.*(?:from|between|to|in|over|compared)") and (r.count("<time>") > 1 or r.has(r"(?:from )?\w+ to (?:the )?\w+"))  # fmt: skip
+    held = r.count("<time>") > 1 or r.has(rf"{_UNIT} (?:to|over|after) (?:the )?(?:\w+ )?{_UNIT}")
+    return held and r.has(rf"{_CHANGE}\b.*(?:from|between|to|in|over|compared)")
 
 
 def _share(r: Reading) -> bool:
     return r.has(
-        r"percent|percentages?|shares? of|fraction|proportion|portion|% of|(?:which|what|market|its|their|large|big) shares?"
-        r"|how large (?:is|was) the share"
+        r"percent|percentages?|shares? of|fraction|proportion|portion|% of",
+        r"(?:which|what|market|its|their|large|big) shares?|how (?:large|big|high) (?:is|was) the share",
     )
 
 
 def _both(r: Reading) -> bool:
     if r.has(rf"(?:but|and|yet) (?:\w+ ){{0,3}}?{_NOT}|compared?|how|{_MORE} {_TABLE}") or r.starts(r"how many more"):
         return False
-    joined = r.has(rf"both (?:\w+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and|as well as|and (?:\w+ )?(?:also|too)|in all (?:<number> )?years")  # fmt: skip
+    joined = r.has(
+        rf"both (?:\w+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and",
+        r"as well as|and (?:\w+ )?(?:also|too)|in all (?:<number> )?years",
+    )
     return joined and (r.count("<value>") > 1 or r.count("<time>") > 1 or r.count(_TABLE) > 1)
 
 
 def _difference(r: Reading) -> bool:
     several = r.count("<value>") + r.count("<time>") > 1 or r.count(_TABLE) > 1
-    but = r.has(rf"(?:{_LITERAL}|{_TABLE}) (?:[\w]+ )*?(?:but|and|yet|though|although) (?:[\w]+ ){{0,3}}?{_NOT}\b.*(?:{_LITERAL}|{_TABLE}|before|since|after)")  # fmt: skip
+    one, other = rf"(?:{_LITERAL}|{_TABLE})", rf"(?:{_LITERAL}|{_TABLE}|before|since|after)"
+    but = r.has(rf"{one} (?:\w+ )*?(?:but|and|yet|though|although) (?:\w+ ){{0,3}}?{_NOT}\b.*{other}")
     that = r.has(rf"that <value> (?:\w+ )?{_NOT}|<(?:value|time)> (?:\w+ ){{0,4}}?but (?:\w+ ){{0,2}}?{_NOT}")
     return several and (but or that)
 
 
 def _compare(r: Reading) -> bool:
-    words = r.has(r"compar(?:e|es|ed|ing|ison)|versus|vs|differences? (?:in|of|between)|ratio|how much (?:more|less|higher|lower)")
+    words = r.has(
+        r"compar(?:e|es|ed|ing|ison)|versus|vs|differences? (?:in|of|between)|ratio|how much (?:more|less|higher|lower)"
+    )
     either = r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
-    than = r.has(rf"{_MORE} (?:[\w<>]+ ){{0,6}}?than (?:in |for |from |of |that |those )*(?:our |the )?(?:<value>|<time>|<tables>)")
+    than = r.has(
+        rf"{_MORE} (?:[\w<>]+ ){{0,6}}?than (?:(?:in|for|from|of|that|those|our|the) )*(?:<value>|<time>|<tables>)"
+    )
     return words or _change(r) or either or than or r.has(r"than (?:that|those) of")
 
 
@@ -133,9 +149,10 @@ def _missing(r: Reading) -> bool:
 
 def _duplicates(r: Reading) -> bool:
     return r.has(
-        r"(?:the|an?) (?:same|identical)(?! number| time| order)|same <\w+>|duplicates?|duplicated|(?:more than|at least) once|"
+        r"(?:the|an?) (?:same|identical)(?! number| time| order)|same <\w+>|duplicates?|duplicated",
+        r"(?:more than|at least) once|"
         r"(?:several|multiple|many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|shared by|pairs? of|"
-        r"(?:several|multiple) .*share"
+        r"(?:several|multiple) .*share",
     ) or r.has(r"more than (?:once|<number> time)")
 
 
@@ -144,7 +161,8 @@ def _superlative(r: Reading) -> bool:
 
 
 def _versus_average(r: Reading) -> bool:
-    return r.has(rf"(?:{MORE_THAN}|{LESS_THAN}|above|below|than|under|over) (?:the |an |their |its |our )?(?:overall |usual )?{_AVERAGE}")  # fmt: skip
+    whose = r"(?:the |an |their |its |our )?(?:overall |usual )?"
+    return r.has(rf"(?:{MORE_THAN}|{LESS_THAN}|above|below|than|under|over) {whose}{_AVERAGE}")
 
 
 def _having(r: Reading) -> bool:
@@ -155,7 +173,9 @@ def _having(r: Reading) -> bool:
     held = r.has(rf"{_HELD} (?:of )?<number>")
     aggregated = r.has(rf"(?:{_AVERAGE}|{_TOTAL}) (?:\w+ )*<\w+>.*{_HELD}")
     other = any(link.role == "measure" and link.table != r.head for link in r.shown)
-    bare = r.has(rf"{_HELD} <number>(?! (?:\w+ )?<(?:column|part|measure)>)") and not r.has(rf"<(?:column|part)> (?:\w+ )*{_HELD}")
+    bare = r.has(rf"{_HELD} <number>(?! (?:\w+ )?<(?:column|part|measure)>)") and not r.has(
+        rf"<(?:column|part)> (?:\w+ )*{_HELD}"
+    )
     return held and len(r.grounding.named) > 1 and (aggregated or other or bare)
 
 
@@ -174,7 +194,10 @@ def _exists(r: Reading) -> bool:
 
 def _over_time(r: Reading) -> bool:
     each = r.has(rf"(?:per|by|each|every|for each|for every|of each|of every) (?:calendar |single )?{_UNIT}")
-    named = r.has(r"daily|weekly|monthly|quarterly|yearly|annual|annually|over time|(?:over|across) the years|trends?|evolution|evolved?")  # fmt: skip
+    named = r.has(
+        r"daily|weekly|monthly|quarterly|yearly|annual|annually|over time|(?:over|across) the years",
+        r"trends?|evolution|evolved?",
+    )
     return each or named or r.has(rf"{_UNIT} by {_UNIT}|developed|development|develops?")
 
 
@@ -182,9 +205,11 @@ def _by_group(r: Reading) -> bool:
     """One row for each of several things; not for each row of the table that is measured."""
     if _per_row(r):
         return False
-    if r.has(rf"(?:per|broken down by|grouped by|split by|(?:for|of|in|within|by) (?:each|every)) (?:the |different |single )*(?:\w+ )?{_THING}"):
+    those = rf"{_THING}(?! (?:that|which|who|where|with|without|whose|is|was)\b)"
+    several = r"(?:(?:each|every)(?: one)?(?: of)?)"
+    if r.has(rf"(?:per|{_SPLIT}|(?:for|of|in|within|by) {several}) (?:the |our |different |single )*(?:\w+ )?{those}"):
         return True
-    if r.has(rf"(?:each|every) (?:\w+ )?{_THING}(?! (?:that|which|who|where|with|without|whose|is|was)\b)"):
+    if r.has(rf"{several} (?:our |the )?(?:\w+ )?{those}"):
         return r.has(_AGGREGATE)
     sorted_by = r.has(r"(?:order|sort|rank)ed by|top")
     return not sorted_by and r.has(rf"{_AGGREGATE}.*\bby (?:\w+ )?<(?:tables?|column|part)>")
@@ -217,9 +242,15 @@ def _sum(r: Reading) -> bool:
     if r.has(_TOTAL) and not r.has(rf"how many {_TABLE}"):
         return True
     named = any(link.role == "name" for link in r.shown if link.kind == "value")
-    much = r.has(r"how much money|how many (?:units|pieces)") or (r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>")))
+    much = r.has(r"how much money|how many (?:units|pieces)") or (
+        r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>"))
+    )
     first = re.search(r"<\w+>", r.text)
-    return much or _amount_counted(r) or (r.has("<measure>") and first is not None and first[0] not in {"<table>", "<tables>"})
+    return (
+        much
+        or _amount_counted(r)
+        or (r.has("<measure>") and first is not None and first[0] not in {"<table>", "<tables>"})
+    )
 
 
 def _count(r: Reading) -> bool:

@@ -24,7 +24,8 @@ class Link:
     plain digits, or a time such as `1997-03`; for a term it is the term's first name. A quoted text that is stored
     nowhere is a value without table. `column` of a number is the key that it names (`order 10248`).
     `role` says what a term stands for (`entity`, `column`, `measure`, `aggregate`, `condition`), of a value or number
-    whether it names one row (`name`), and of a column whether it holds an amount (`amount`). `verb`: the word is a form of doing (`ordered`), not a name.
+    whether it names one row (`name`), and of a column whether it holds an amount (`amount`).
+    `verb` says that the word is a form of doing (`ordered`), not a name.
     """
 
     start: int

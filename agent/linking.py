@@ -12,13 +12,14 @@ from rapidfuzz.distance import OSA
 
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
-from agent.wording import ALIASES, COMMON, DETERMINERS, STOP, Token, fold, name_tokens, stem, tokens
+from agent.wording import ALIASES, COMMON, DETERMINERS, HIGHEST, LOWEST, STOP, Token, fold, name_tokens, stem, tokens
 from memory.semantic import Term
 
 TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
 Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
+_NO_PART = STOP | HIGHEST | LOWEST
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
 _COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
@@ -91,9 +92,9 @@ class Lexicon:
         self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
         ends = [(d.minimum, d.maximum) for d in self.date_columns if d.minimum and d.maximum]
         self.date_range = (min((a for a, _ in ends), default=None), max((b for _, b in ends), default=None))
-        self.glossary_words = frozenset(
-            token.folded for term in self.glossary for name in term.names for token in tokens(name)
-        ) - STOP
+        self.glossary_words = (
+            frozenset(token.folded for term in self.glossary for name in term.names for token in tokens(name)) - STOP
+        )
         self.column_words = {
             (table.name, column.name): frozenset(token.stem for token in name_tokens(column.name))
             for table in schema.tables
@@ -132,7 +133,7 @@ class Lexicon:
         if changed:
             found += [replace(span, quality="typo") for span in self._match(mended, used, only=changed)]
         for place, token in enumerate(words):
-            if place not in used and token.kind == "latin" and token.folded not in STOP:
+            if place not in used and token.kind == "latin" and token.folded not in _NO_PART:
                 meanings = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
                 agents = self._agents.get(_agent_root(token.stem), ())
                 if meanings or agents:
@@ -140,26 +141,32 @@ class Lexicon:
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
 
     def _match(self, words: Sequence[Token], used: set[int], only: set[int] | None = None) -> list[Span]:
+        """The stretches that mean something: those of most words win, little words not counted, then the first."""
         found: list[Span] = []
-        for length in range(min(_LONGEST, len(words)), 0, -1):
-            for first in range(len(words) - length + 1):
-                last = first + length
-                places = range(first, last)
-                if used.intersection(places) or (only is not None and not only.intersection(places)):
-                    continue
-                meanings = self._meanings(words[first:last])
-                if not meanings:
-                    continue
-                found.append(Span(first, last, meanings))
-                if not all(self.class_of(meaning) == "condition" for meaning in meanings):
-                    used.update(places)
+        weights = [word.folded not in STOP for word in words]
+        windows = sorted(
+            (-sum(weights[first : first + length]), first, -length)
+            for length in range(1, min(_LONGEST, len(words)) + 1)
+            for first in range(len(words) - length + 1)
+        )
+        for _, first, negative in windows:
+            last = first - negative
+            places = range(first, last)
+            if used.intersection(places) or (only is not None and not only.intersection(places)):
+                continue
+            meanings = self._meanings(words[first:last])
+            if not meanings:
+                continue
+            found.append(Span(first, last, meanings))
+            if not all(self.class_of(meaning) == "condition" for meaning in meanings):
+                used.update(places)
         return found
 
     def _meanings(self, words: Sequence[Token]) -> tuple[Meaning, ...]:
         if len(words) > 1 and (words[0].folded in DETERMINERS or words[-1].folded in DETERMINERS):
             return ()
         stems, folded = _keys(words)
-        names = self._names.get(stems, ())
+        names: Sequence[Meaning] = self._names.get(stems, ())
         if names and any(word.folded in STOP for word in words) and folded not in self._spelt:
             names = ()
         if len(words) == 1 and (words[0].folded in STOP or (words[0].kind == "number" and len(words[0].text) < 4)):

@@ -13,11 +13,12 @@ from agent.keys import qualified
 Grain = Literal["date", "month", "quarter", "half", "year"]
 
 _MONTHS = "january february march april may june july august september october november december"
-_MONTH_NUMBER = {
-    spelt: place + 1 for place, name in enumerate(_MONTHS.split()) for spelt in (name, name[:3])
-} | {"sept": 9}
+_MONTH_NUMBER = {spelt: place + 1 for place, name in enumerate(_MONTHS.split()) for spelt in (name, name[:3])} | {
+    "sept": 9
+}
 _ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
 _M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
+_O = r"(?P<o>first|1st|second|2nd|third|3rd|fourth|4th|last)"
 _Y = r"(?P<{0}>(?:1[6-9]|20|21)\d\d)"
 _D = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
 
@@ -28,21 +29,22 @@ _WRITTEN: tuple[tuple[Grain, str], ...] = (
         ("month", rf"{_M.format('mn')},?\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
         ("month", rf"{_Y.format('y')}-(?P<m>0[1-9]|1[0-2])(?!-\d)"),
         ("month", rf"(?P<m>0?[1-9]|1[0-2])/{_Y.format('y')}"),
-        ("quarter", rf"(?P<o>first|1st|second|2nd|third|3rd|fourth|4th|last)\s+quarter\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("quarter", rf"{_O}\s+quarter\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("quarter", rf"{_Y.format('y')}[\s/-]*q(?P<q>[1-4])"),
         ("half", rf"(?P<o>first|1st|second|2nd)\s+half\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("year", _Y.format("y")),
 )  # fmt: skip
 _ATOMS = tuple(
-    (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE)) for grain, pattern in _WRITTEN
+    (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE))
+    for grain, pattern in _WRITTEN
 )
 _MONTH_ALONE = re.compile(
     rf"(?<=\b)(?P<before>in|during|of|since|before|after|from|until|every|each|for)\s+(?P<atom>{_M.format('mn')})(?!\w)",
     re.IGNORECASE,
 )
 _RANGE_MIDDLE = re.compile(
-    r"\s*(?:and|to|until|till|through|thru|up\s+to|-|–|—)\s*(?:the\s+)?(?:end\s+of\s+)?\Z", re.IGNORECASE
+    r"\s*(?:and|to|until|till|through|thru|up\s+to|-|\u2013|\u2014)\s*(?:the\s+)?(?:end\s+of\s+)?\Z", re.IGNORECASE
 )
 _RANGE_START = re.compile(
     r"\b(?P<word>between|from)\s+(?:the\s+)?(?:start\s+of\s+|beginning\s+of\s+)?\Z", re.IGNORECASE
@@ -53,6 +55,9 @@ _LEAD = re.compile(
     r"\s+(?:the\s+)?(?:start\s+of\s+|end\s+of\s+|year\s+)?\Z",
     re.IGNORECASE,
 )  # fmt: skip
+_UP_TO = frozenset(
+    ("until", "till", "up to", "through", "by", "on or before", "in or before", "not after", "no later than")
+) | {"not later than"}
 _ONWARD = re.compile(r"\A\s*(?:onwards?|or\s+later|and\s+later|and\s+after)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\A\s*(?:or\s+earlier|and\s+earlier|and\s+before)\b", re.IGNORECASE)
 _APART = re.compile(r"\b(?:differen|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE)
@@ -145,6 +150,7 @@ def periods(question: str, found: Sequence[Moment]) -> tuple[Period, ...]:
 _GRAIN = re.compile(
     r"\b(?:(?:per|by|each|every|over\s+the|across\s+the|for\s+(?:each|every)|of\s+the|which|what|best|worst)\s+"
     r"(?:calendar\s+|single\s+)?(?P<unit>day|week|month|quarter|year)s?"
+    r"|(?P<twice>day|week|month|quarter|year)\s+(?:by|to|after|over)\s+(?P=twice)"
     r"|(?P<how>daily|weekly|monthly|quarterly|yearly|annual(?:ly)?))\b",
     re.IGNORECASE,
 )
@@ -160,7 +166,8 @@ def grain_of(question: str) -> str | None:
     match = _GRAIN.search(question)
     if match is None:
         return None
-    return match["unit"].lower() if match["unit"] else _HOW.get(match["how"].lower(), "year")
+    unit = match["unit"] or match["twice"]
+    return unit.lower() if unit else _HOW.get(match["how"].lower(), "year")
 
 
 def filter_sql(period: Period, table: str, column: str, dialect: str) -> str:
@@ -223,7 +230,7 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
         "starting"
     ):
         until = None
-    elif word in {"until", "till", "up to", "through", "by", "on or before", "in or before", "not after", "no later than", "not later than"}:  # fmt: skip
+    elif word in _UP_TO:
         since = None
     else:
         start = here.start

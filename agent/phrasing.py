@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agent.linked import Grounding, Link
-from agent.wording import NEGATION, is_plural
+from agent.wording import NOT, is_plural
 
 _TIME = frozenset({"date", "month", "quarter", "half", "year"})
 _SLOT = {"value": "<value>", "number": "<number>", "limit": "<number>"} | {grain: f"<{grain}>" for grain in _TIME}
@@ -36,9 +36,9 @@ class Reading:
     shown: tuple[Link, ...]
     grounding: Grounding
 
-    def has(self, pattern: str) -> bool:
-        """Whether whole words match the pattern somewhere."""
-        return re.search(rf"(?<![\w<])(?:{pattern})(?![\w>])", self.text) is not None
+    def has(self, *patterns: str) -> bool:
+        """Whether whole words match one of the patterns somewhere."""
+        return any(re.search(rf"(?<![\w<])(?:{pattern})(?![\w>])", self.text) for pattern in patterns)
 
     def starts(self, pattern: str) -> bool:
         return re.match(rf"(?:{pattern})(?![\w>])", self.text) is not None
@@ -118,4 +118,4 @@ def _transparent(link: Link, grounding: Grounding) -> bool:
     if link.role != "condition":
         return False
     inner = any(link.start <= other.start and other.end <= link.end and other != link for other in grounding.chosen)
-    return inner or re.search(rf"\b{NEGATION}\b", link.text, re.IGNORECASE) is not None
+    return inner or re.search(rf"\b{NOT}\b|n.t\b", link.text, re.IGNORECASE) is not None

@@ -12,7 +12,7 @@ from agent.wording import (
     EXACTLY,
     LESS_THAN,
     MORE_THAN,
-    NEGATION,
+    NOT,
     NUMBER_WORDS,
     SUPERLATIVE,
     Token,
@@ -20,7 +20,7 @@ from agent.wording import (
 )
 
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|" + "|".join(sorted(NUMBER_WORDS, key=lambda word: (-len(word), word))) + r")"
-_AMOUNT = rf"[$€£]?\s?(?P<n>{_NUMBER})\b"
+_AMOUNT = rf"(?:a\s+)?[$€£]?\s?(?P<n>{_NUMBER})\b"
 _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(rf"\b{AT_LEAST}\s+{_AMOUNT}", re.IGNORECASE)),
     ("<=", re.compile(rf"\b{AT_MOST}\s+{_AMOUNT}", re.IGNORECASE)),
@@ -31,12 +31,13 @@ _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
     ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER})\b", re.IGNORECASE)),
 )
-_NEGATED = re.compile(rf"\b{NEGATION}\b|n['’]t\b", re.IGNORECASE)  # noqa: RUF001
+_NEGATED = re.compile(rf"\b{NOT}\b|n['\u2019]t\b", re.IGNORECASE)
 _UNIT = r"(?:days?|weeks?|months?|quarters?|years?|hours?|minutes?|halves|half)"
 _EXTREME = re.compile(rf"\b{SUPERLATIVE}\b", re.IGNORECASE)
 _NO_EXTREME = re.compile(
     rf"\b{SUPERLATIVE}(?:\s+[\w-]+){{0,3}}?\s+first\b|"
     rf"\b(?:last|first|latest|top)\s+(?:\w+\s+)?{_UNIT}\b|\b(?:last|first|full)\s+names?\b|,\s*(?:first|last)\b|"
+    r"\b(?:do|does|did|will|can|could|to)\s+(?:\w+\s+){0,4}?last\b|"
     r"\b(?:at\s+first|at\s+last|best\s+regards|first\s+of\s+all)\b",
     re.IGNORECASE,
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from snowballstemmer.english_stemmer import EnglishStemmer
+from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
 
 _TOKEN = re.compile(
     r"(?P<number>\d+(?:[.,]\d+)*)"
@@ -102,7 +102,29 @@ def is_plural(folded: str) -> bool:
 NUMBER_WORDS = {
     word: number
     for number, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
     )
 } | {"dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
 
@@ -123,8 +145,8 @@ SUPERLATIVE = (
 )
 
 MORE_THAN = (
-    r"(?:more than|greater than|larger than|higher than|bigger than|longer than|older than|over|above|exceed(?:s|ed|ing)?|"
-    r"beyond|upwards of|in excess of)"
+    r"(?:more than|greater than|larger than|higher than|bigger than|longer than|older than|pricier than|"
+    r"more expensive than|over|above|exceed(?:s|ed|ing)?|beyond|upwards of|in excess of)"
 )
 LESS_THAN = (
     r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|beneath)"
@@ -133,9 +155,7 @@ AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than
 AT_MOST = r"(?:at most|no more than|not more than|up to|maximum of|a maximum of)"
 EXACTLY = r"(?:exactly|precisely|equal to|equals)"
 
-NEGATION = (
-    r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking|n['’]t)"
-)
+NOT = r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking)"
 
 # Adjectives and other names of countries: language, not data. Each is tried as a stored value.
 ALIASES: dict[str, tuple[str, ...]] = {
