@@ -16,7 +16,6 @@ from itertools import pairwise
 from agent.database.result import Cell, Result
 
 _TRIES = 20_000
-_CHANCE = 100
 
 Key = tuple[int, str | int | bytes]
 
@@ -50,8 +49,9 @@ def same(a: Result, b: Result, *, ordered: bool) -> bool:
     """Compare two results; `a` is the one known to be right.
 
     With `ordered`, rows of `b` may differ in order from `a` only where they tie. The sort key is read from `a`: the
-    columns that are sorted over all its rows, then those that are sorted among the ties where chance would hardly do
-    it (less than 1 in 100). When no column is sorted, the order must be that of `a`.
+    columns that are sorted over all its rows. When there are none, the order must be that of `a`. A second key, which
+    is sorted only within the first, cannot be told from the order in which a database happens to give ties, so it is
+    not asked for.
 
     A result that a cap cut off is the same only as one cut off likewise.
     """
@@ -123,28 +123,23 @@ def _whole(column: Sequence[Cell]) -> bool:
 def _ties(columns: Sequence[Sequence[Key]]) -> list[list[int]]:
     """Group the positions of rows that tie under the sort key that the columns show, in order."""
     rows = len(columns[0])
-    groups = [list(range(rows))]
     free = [column for column in columns if len(set(column)) > 1]
-    first = [column for column in free if _is_sorted(column, groups)]
+    first = [column for column in free if _is_sorted(column)]
     if not first:
         return [[n] for n in range(rows)]
-    groups = _split(groups, first)
-    rest = [column for column in free if column not in first]
-    while rest:
-        column = next((c for c in rest if _is_sorted(c, groups) and _odds(c, groups) >= _CHANCE), None)
-        if column is None:
-            break
-        groups = _split(groups, [column])
-        rest.remove(column)
-    return groups
+    made: list[list[int]] = []
+    last: tuple[Key, ...] | None = None
+    for n in range(rows):
+        key = tuple(column[n] for column in first)
+        if key != last:
+            made.append([])
+            last = key
+        made[-1].append(n)
+    return made
 
 
-def _is_sorted(column: Sequence[Key], groups: Sequence[Sequence[int]]) -> bool:
-    for nulls in (-1, 9):
-        for sign in (1, -1):
-            if all(_in_order(column[a], column[b], sign, nulls) for group in groups for a, b in pairwise(group)):
-                return True
-    return False
+def _is_sorted(column: Sequence[Key]) -> bool:
+    return any(all(_in_order(a, b, sign, nulls) for a, b in pairwise(column)) for nulls in (-1, 9) for sign in (1, -1))
 
 
 def _in_order(a: Key, b: Key, sign: int, nulls: int) -> bool:
@@ -159,26 +154,3 @@ def _rank(key: Key, nulls: int) -> tuple[int, float, str, bytes]:
     if kind == 1:
         return (1, float(value), "", b"")
     return (kind, 0.0, value if isinstance(value, str) else "", value if isinstance(value, bytes) else b"")
-
-
-def _odds(column: Sequence[Key], groups: Sequence[Sequence[int]]) -> float:
-    """One in how many random orders would be sorted as this column is."""
-    odds = 1.0
-    for group in groups:
-        odds *= math.factorial(min(len({column[n] for n in group}), 20))
-        if odds >= 2 * _CHANCE:
-            break
-    return odds / 2
-
-
-def _split(groups: Sequence[Sequence[int]], columns: Sequence[Sequence[Key]]) -> list[list[int]]:
-    made: list[list[int]] = []
-    for group in groups:
-        last: tuple[Key, ...] | None = None
-        for n in group:
-            key = tuple(column[n] for column in columns)
-            if key != last:
-                made.append([])
-                last = key
-            made[-1].append(n)
-    return made

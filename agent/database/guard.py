@@ -113,7 +113,7 @@ def check(sql: str, schema: Schema) -> CheckedQuery:
     except SqlglotError as problem:
         raise QueryRejected(_plain(problem), rule="syntax") from None
     except RecursionError:
-        raise QueryRejected("The query is nested too deep; write it with fewer levels.", rule="depth") from None
+        raise too_deep() from None
     if len(written) > 2 * LONGEST:
         raise QueryRejected(f"The query is longer than {LONGEST:,} characters.", rule="length")
     return CheckedQuery(written, tuple(t.name for t in schema.tables if t.name in resolver.tables))
@@ -138,6 +138,8 @@ def parse_statement(sql: str, name: str) -> exp.Expr:
         statements = [one for one in parse(sql, dialect=dialect(name)) if one is not None and one.key != "semicolon"]
     except SqlglotError as problem:
         raise QueryRejected(_plain(problem), rule="syntax") from None
+    except RecursionError:
+        raise too_deep() from None
     except (ValueError, AttributeError, TypeError, IndexError, KeyError, AssertionError):
         raise QueryRejected("The query cannot be read as SQL.", rule="syntax") from None
     if not statements:
@@ -145,6 +147,31 @@ def parse_statement(sql: str, name: str) -> exp.Expr:
     if len(statements) > 1:
         raise QueryRejected(f"Write one statement, not {len(statements)}.", rule="one_statement")
     return statements[0]
+
+
+def parse_query(sql: str, name: str) -> exp.Expr:
+    """Read one statement and see that it is a query; the rest is not checked.
+
+    Raises:
+        QueryRejected: it cannot be read, or is something else.
+    """
+    tree = parse_statement(sql, name)
+    _must_be_query(tree)
+    return tree
+
+
+def too_deep() -> QueryRejected:
+    """The feedback for SQL that nests deeper than can be walked."""
+    return QueryRejected("The query is nested too deep; write it with fewer levels.", rule="depth")
+
+
+def _must_be_query(tree: exp.Expr) -> None:
+    inner = tree
+    while inner.key == "subquery":
+        inner = inner.this
+    if inner.key not in ("select", "union", "except", "intersect"):
+        word = inner.name.upper() if inner.key == "command" else inner.key.upper()
+        raise QueryRejected(f"Only a SELECT may run, not {word or 'this'}.", rule="only_a_query")
 
 
 def _plain(problem: Exception) -> str:
@@ -165,15 +192,7 @@ def _plain(problem: Exception) -> str:
 
 def only_a_query(query: _Parsed) -> None:
     """The statement is a SELECT, perhaps with CTEs, set operations and brackets around it."""
-    tree = query.tree
-    inner = tree
-    while inner.key in ("subquery", "paren"):
-        inner = inner.this
-    if inner.key not in ("select", "union", "except", "intersect") or tree.key == "paren":
-        word = (
-            "VALUES" if inner.key == "values" else inner.name.upper() if inner.key == "command" else inner.key.upper()
-        )
-        raise QueryRejected(f"Only a SELECT may run, not {word or 'this'}.", rule="only_a_query")
+    _must_be_query(query.tree)
 
 
 def known_syntax(query: _Parsed) -> None:

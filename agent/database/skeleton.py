@@ -30,9 +30,13 @@ def normalise(sql: str, dialect: str) -> str:
         QueryRejected: it cannot be read as one statement.
     """
     from agent.database.dialects import dialect as read_dialect
-    from agent.database.guard import parse_statement
+    from agent.database.guard import parse_query, too_deep
 
-    return parse_statement(sql, dialect).sql(read_dialect(dialect), comments=False)
+    tree = parse_query(sql, dialect)
+    try:
+        return tree.sql(read_dialect(dialect), comments=False)
+    except RecursionError:
+        raise too_deep() from None
 
 
 def skeleton(sql: str, dialect: str) -> str:
@@ -48,9 +52,13 @@ def skeleton(sql: str, dialect: str) -> str:
     Raises:
         QueryRejected: it cannot be read as one statement.
     """
-    from agent.database.guard import parse_statement
+    from agent.database.guard import parse_query, too_deep
 
-    return _query(parse_statement(sql, dialect))
+    tree = parse_query(sql, dialect)
+    try:
+        return _query(tree)
+    except RecursionError:
+        raise too_deep() from None
 
 
 def _query(node: exp.Expr) -> str:
@@ -90,23 +98,23 @@ def _select(node: exp.Select) -> list[str]:
     if where is not None:
         parts.append("WHERE " + ", ".join(sorted(set(_conditions(where.this, aliases)))))
     if (group := node.args.get("group")) is not None:
-        parts.append("GROUP BY " + (", ".join(_once([_term(_real(e, aliases)) for e in group.expressions])) or "_"))
+        parts.append(
+            "GROUP BY "
+            + (", ".join(_once([_term(_key(e, aliases, node.expressions)) for e in group.expressions])) or "_")
+        )
     if (having := node.args.get("having")) is not None:
         parts.append("HAVING " + ", ".join(sorted(set(_conditions(having.this, aliases)))))
     return parts + _tail(node, aliases, node.expressions)
 
 
 def _tail(node: exp.Expr, aliases: dict[str, exp.Expr], projections: list[exp.Expr] | None = None) -> list[str]:
-    from sqlglot import exp
-
     parts = []
     if (order := node.args.get("order")) is not None:
         keys = []
         for ordered in order.expressions:
-            key = _real(ordered.this, aliases)
-            if projections and isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(projections):
-                key = projections[int(key.name) - 1].unalias()
-            keys.append(_term(key) + (" DESC" if ordered.args.get("desc") else ""))
+            keys.append(
+                _term(_key(ordered.this, aliases, projections or [])) + (" DESC" if ordered.args.get("desc") else "")
+            )
         parts.append("ORDER BY " + ", ".join(_once(keys)))
     if node.args.get("limit") is not None:
         parts.append("LIMIT ?")
@@ -210,6 +218,16 @@ def _real(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
 
     if isinstance(node, exp.Column) and not node.table:
         return aliases.get(node.name.lower(), node)
+    return node
+
+
+def _key(node: exp.Expr, aliases: dict[str, exp.Expr], projections: list[exp.Expr]) -> exp.Expr:
+    """Give what a key of GROUP BY or ORDER BY means: an alias and a position stand for what is selected."""
+    from sqlglot import exp
+
+    node = _real(node, aliases)
+    if isinstance(node, exp.Literal) and node.is_int and 0 < int(node.name) <= len(projections):
+        return projections[int(node.name) - 1].unalias()
     return node
 
 
