@@ -3,16 +3,18 @@
 Cognee keeps its settings in the environment and in module-wide caches, so one process has one open store at a
 time; opening a second is refused. After `close()` another folder can be opened.
 
-What is written per episode is its id and the text it is found by. The text goes to the vector store and the graph
-only: Cognee's own database and its logs see ids, so that erasing a dataset erases every byte of its texts.
+What is written per episode is its id and the text it is found by. The text goes to the dataset's vector store and
+graph only: Cognee's own database sees ids and its log is silent, so that erasing a dataset erases all its texts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import importlib.util
 import io
+import json
 import logging
 import os
 import re
@@ -35,8 +37,14 @@ _PROVIDER = "hebbql"
 _COLLECTION = "RememberedQuestion_text"
 _GRAPH_CACHE = 64 * 1024 * 1024
 """Bytes of pages a dataset's graph keeps in memory; it holds a few hundred nodes."""
-_OPEN_LOCK = threading.Lock()
-_open_folder: Path | None = None
+_SEARCHES_AT_ONCE = 4
+
+
+class _Process:
+    """What this process has open. Cognee's settings are the process's, so there is one."""
+
+    lock = threading.Lock()
+    folder: Path | None = None
 
 
 def prepare_environment(folder: Path, embedder: Embedder) -> None:
@@ -52,7 +60,7 @@ def prepare_environment(folder: Path, embedder: Embedder) -> None:
     package = Path(tokenizers.origin).parent if tokenizers is not None and tokenizers.origin else folder
     for name in [name for name in os.environ if name.startswith(("LANGFUSE_", "EMBEDDING_", "HUGGINGFACE_TOKENIZER"))]:
         del os.environ[name]
-    for name in ("DB_PATH", "VECTOR_DB_URL", "GRAPH_FILE_PATH", "GRAPH_FILENAME", "LOG_FILE_NAME", "POOL_ARGS"):
+    for name in ("DB_PATH", "VECTOR_DB_URL", "GRAPH_FILE_PATH", "GRAPH_FILENAME", "LOG_FILE_NAME"):
         os.environ.pop(name, None)
     os.environ.update(
         {
@@ -72,6 +80,8 @@ def prepare_environment(folder: Path, embedder: Embedder) -> None:
             "USAGE_LOGGING": "false",
             "DB_PROVIDER": "sqlite",
             "DB_NAME": "cognee_db",
+            # Without a pool each of the eight look-ups of a recall opens the file anew.
+            "POOL_ARGS": json.dumps({"pool_size": 4, "max_overflow": 4}),
             "VECTOR_DB_PROVIDER": "lancedb",
             "VECTOR_DATASET_DATABASE_HANDLER": "lancedb",
             "VECTOR_DB_SUBPROCESS_ENABLED": "false",
@@ -147,7 +157,12 @@ class _Loop:
         self._loop.run_forever()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        promise = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return promise.result()
+        except BaseException:
+            promise.cancel()
+            raise
 
     def close(self) -> None:
         self.run(self._wind_down())
@@ -177,6 +192,16 @@ class CogneeStore:
         self._lock = threading.RLock()
         self._cognee: _Cognee | None = None
 
+    def warm(self) -> None:
+        """Begin to open in the background and return at once. What goes wrong is told by the first real call."""
+
+        def open_early() -> None:
+            with contextlib.suppress(StoreError):
+                self._opened()
+                import lancedb  # noqa: F401
+
+        threading.Thread(target=open_early, name="hebbql-cognee-warm", daemon=True).start()
+
     def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
         """Write episodes into the bucket's dataset, in one run. What is there already is written over."""
         if episodes:
@@ -204,7 +229,6 @@ class CogneeStore:
 
     def close(self) -> None:
         """Close every file, end the thread and free the folder for another store. Safe to call twice."""
-        global _open_folder
         with self._lock:
             cognee, self._cognee = self._cognee, None
             if cognee is None:
@@ -212,8 +236,8 @@ class CogneeStore:
             try:
                 cognee.close()
             finally:
-                with _OPEN_LOCK:
-                    _open_folder = None
+                with _Process.lock:
+                    _Process.folder = None
 
     def _dataset(self, bucket: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", bucket):
@@ -230,22 +254,21 @@ class CogneeStore:
             raise _as_store_error(problem, self._folder) from problem
 
     def _opened(self) -> _Cognee:
-        global _open_folder
         with self._lock:
             if self._cognee is not None:
                 return self._cognee
-            with _OPEN_LOCK:
-                if _open_folder is not None:
+            with _Process.lock:
+                if _Process.folder is not None:
                     raise StoreBusyError(
-                        f"This process has the episodes in {_open_folder} open, and Cognee serves one folder at a "
+                        f"This process has the episodes in {_Process.folder} open, and Cognee serves one folder at a "
                         f"time. Close that brain before you open {self._folder}, or use another process."
                     )
-                _open_folder = self._folder
+                _Process.folder = self._folder
             try:
                 self._cognee = _Cognee(self._folder, self._embedder)
             except Exception as problem:
-                with _OPEN_LOCK:
-                    _open_folder = None
+                with _Process.lock:
+                    _Process.folder = None
                 if isinstance(problem, StoreError):
                     raise
                 raise _as_store_error(problem, self._folder) from problem
@@ -286,6 +309,9 @@ class _Cognee:
         self._offer_embedder()
         self._point = _point_class()
         self._datasets: dict[str, uuid.UUID] = {}
+        # One write at a time, and fewer searches than datasets that Cognee keeps open.
+        self._writing = asyncio.Lock()
+        self._searching = asyncio.Semaphore(_SEARCHES_AT_ONCE)
         self._loop = _Loop()
         try:
             self.run(self._set_up())
@@ -344,29 +370,49 @@ class _Cognee:
         litellm.utils.custom_llm_setup()
 
     async def remember(self, dataset: str, episodes: Sequence[Indexed]) -> None:
+        async with self._writing:
+            await self._write(dataset, episodes)
+
+    async def _write(self, dataset: str, episodes: Sequence[Indexed]) -> None:
+        """Write all episodes in one run and one statement per store: 0.13 s a dataset, else 25 ms more an episode.
+
+        Each point carries its own id as its source, as Cognee's `add_data_points` would have it, so that Cognee can
+        forget it alone. The run's one data item stands for the batch; Cognee records no more of it than its id.
+        """
+        from cognee.infrastructure.databases.provenance import make_source_ref_key
+        from cognee.infrastructure.databases.provenance.markers import mark_graph_provenance_if_empty
+        from cognee.infrastructure.databases.unified import get_unified_engine
         from cognee.modules.pipelines.models.PipelineRunInfo import PipelineRunErrored
         from cognee.modules.pipelines.tasks.task import Task
         from cognee.tasks.ingestion.data_item import DataItem
-        from cognee.tasks.storage import add_data_points
+        from cognee.tasks.storage import index_data_points
 
-        texts = {episode.id: episode.text for episode in episodes}
-        # Embedded here, in one go, the vectors are only looked up when Cognee asks for them one by one.
-        await asyncio.to_thread(self._embedder.embed, list(texts.values()))
-        point = self._point
+        points = [self._point(id=episode.id, text=episode.text) for episode in episodes]
+        # Embedded here, the vectors are only looked up when Cognee asks for them.
+        await asyncio.to_thread(self._embedder.embed, [episode.text for episode in episodes])
 
-        async def as_points(items: list[Any]) -> list[Any]:
-            return [point(id=item.data_id, text=texts[item.data_id]) for item in items]
+        async def keep(_batch: list[Any], ctx: Any = None) -> list[Any]:
+            engines = await get_unified_engine()
+            await mark_graph_provenance_if_empty(engines.graph)
+            # Graph before vectors: a point without a node could never be found to be forgotten.
+            await engines.graph.add_nodes(
+                points,
+                source_ref_key={str(point.id): make_source_ref_key(ctx.dataset.id, point.id) for point in points},
+                pipeline_run_id=str(ctx.pipeline_run_id),
+            )
+            await index_data_points(points, vector_engine=engines.vector)
+            return points
 
         runs = await self._cognee.run_custom_pipeline(
-            tasks=[Task(as_points, needs_llm=False), Task(add_data_points, needs_llm=False)],
-            data=[DataItem(data=None, data_id=id) for id in texts],
+            tasks=[Task(keep, needs_llm=False)],
+            data=[DataItem(data=None, data_id=uuid.uuid4())],
             dataset=dataset,
             user=self._user,
             pipeline_name="remember_episodes",
         )
         for run in runs.values() if isinstance(runs, dict) else [runs]:
             if isinstance(run, PipelineRunErrored):
-                raise StoreError(f"Cognee did not take the episodes: {run.error_message or run.payload}. Retry.")
+                raise RuntimeError(run.error_message or run.payload)
 
     async def recall(self, dataset: str, vector: Vector, limit: int) -> Sequence[Hit]:
         found = await self._find(dataset)
@@ -374,47 +420,57 @@ class _Cognee:
             return ()
         from cognee.context_global_variables import set_database_global_context_variables
         from cognee.infrastructure.databases.vector import get_vector_engine_async
+        from cognee.infrastructure.databases.vector.exceptions import CollectionNotFoundError
 
-        async with set_database_global_context_variables(found, self._user.id, permission_type="read"):
+        async with (
+            self._searching,
+            set_database_global_context_variables(found, self._user.id, permission_type="read"),
+        ):
             engine = await get_vector_engine_async()
-            if not await engine.has_collection(_COLLECTION):
+            try:
+                results = await engine.search(_COLLECTION, query_vector=vector.tolist(), limit=limit)
+            except CollectionNotFoundError:
                 return ()
-            results = await engine.search(_COLLECTION, query_vector=vector.tolist(), limit=limit)
         return tuple(Hit(uuid.UUID(str(result.id)), 1.0 - result.score) for result in results)
 
     async def forget(self, dataset: str, ids: Sequence[uuid.UUID]) -> None:
-        if await self._find(dataset) is None:
-            return
-        for id in ids:
-            await self._cognee.forget(data_id=id, dataset=dataset, user=self._user)
+        async with self._writing:
+            if await self._find(dataset) is not None:
+                for id in ids:
+                    await self._cognee.forget(data_id=id, dataset=dataset, user=self._user)
 
     async def erase(self, dataset: str, survivors: Sequence[Indexed]) -> None:
-        if await self._find(dataset) is not None:
-            await self._cognee.forget(dataset=dataset, user=self._user)
-            self._datasets.pop(dataset, None)
-        for place in self._places(dataset):
-            # Cognee removes both; a crash in between may have left one.
-            if place.is_dir():
-                shutil.rmtree(place)
-            else:
-                place.unlink(missing_ok=True)
-        if survivors:
-            await self.remember(dataset, survivors)
+        async with self._writing:
+            if await self._find(dataset) is not None:
+                await self._cognee.forget(dataset=dataset, user=self._user)
+                self._datasets.pop(dataset, None)
+            for place in self._places(dataset):
+                # Cognee removes both; a crash in between may have left one.
+                if place.is_dir():
+                    shutil.rmtree(place)
+                else:
+                    place.unlink(missing_ok=True)
+            if survivors:
+                await self._write(dataset, survivors)
 
     async def members(self, dataset: str) -> frozenset[uuid.UUID]:
-        vectors, graph = self._places(dataset)
-        found: set[str] = set()
-        if vectors.is_dir():
-            import lancedb
-
-            connection = await lancedb.connect_async(str(vectors))
-            for name in (await connection.list_tables()).tables:
-                table = await connection.open_table(name)
-                rows = await table.query().select(["id"]).to_arrow()
-                found.update(rows.column("id").to_pylist())
-        if graph.exists():
-            found.update(await self._graph_ids(graph))
+        async with self._writing:
+            vectors, graph = self._places(dataset)
+            found = set(await self._vector_ids(vectors) if vectors.is_dir() else [])
+            if graph.exists():
+                found.update(await self._graph_ids(graph))
         return frozenset(uuid.UUID(id) for id in found)
+
+    async def _vector_ids(self, vectors: Path) -> list[str]:
+        import lancedb
+
+        connection = await lancedb.connect_async(str(vectors))
+        found: list[str] = []
+        for name in (await connection.list_tables()).tables:
+            table = await connection.open_table(name)
+            rows = await table.query().select(["id"]).to_arrow()
+            found.extend(rows.column("id").to_pylist())
+        return found
 
     async def _graph_ids(self, graph: Path) -> list[str]:
         import ladybug
@@ -456,20 +512,15 @@ class _Cognee:
         return home / f"{id}.lance.db", home / f"{id}.lbug"
 
 
+@functools.cache
 def _point_class() -> Any:
-    global _point
-    if _point is None:
-        from cognee.low_level import DataPoint
+    from cognee.low_level import DataPoint
 
-        class RememberedQuestion(DataPoint):  # type: ignore[misc]
-            text: str
-            metadata: dict[str, Any] = {"index_fields": ["text"]}  # noqa: RUF012
+    class RememberedQuestion(DataPoint):  # type: ignore[misc]
+        text: str
+        metadata: dict[str, Any] = {"index_fields": ["text"]}  # noqa: RUF012
 
-        _point = RememberedQuestion
-    return _point
-
-
-_point: Any = None
+    return RememberedQuestion
 
 
 def _forget_settings() -> None:

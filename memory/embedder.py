@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import threading
@@ -146,10 +147,8 @@ class MiniLM:
 
     def _find(self, package: str, member: str) -> Path:
         places = []
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             places.append(Path(str(importlib.metadata.distribution(package).locate_file(member))))
-        except importlib.metadata.PackageNotFoundError:
-            pass
         if self._folder is not None:
             places.append(self._folder / Path(member).name)
         found = next((place for place in places if place.is_file()), None)
