@@ -138,7 +138,11 @@ class Choice:
         while homeless := [found for _, found in waiting if not any(m.table in self.anchors for m in found)]:
             coverage: dict[str, int] = {}
             named: dict[str, bool] = {}
+            kinds: dict[str, int] = {}
             for found in homeless:
+                for meaning in found:
+                    size = self.lexicon.distinct.get((meaning.table, meaning.column or ""), 0)
+                    kinds[meaning.table] = max(kinds.get(meaning.table, 0), size)
                 for table in {m.table for m in found}:
                     coverage[table] = coverage.get(table, 0) + 1
                     named[table] = named.get(table, False) or any(
@@ -147,8 +151,7 @@ class Choice:
             order = self.lexicon.keys.in_order(coverage)
             if not order:
                 break
-            ranks = ((self.away(t), -coverage[t], not named[t], references[t], place) for place, t in enumerate(order))
-            self.anchor(order[min(ranks)[-1]])
+            self.anchor(min(order, key=lambda t: (self.away(t), -coverage[t], not named[t], references[t], -kinds[t])))
         for place, found in waiting:
             self.chosen[place] = list(found)
 

@@ -12,7 +12,7 @@ from agent.linked import Comparison, Direction, Evidence, Grounding, Link, Role,
 from agent.linking import Lexicon, Meaning, Quality
 from agent.periods import Moment, Period, filter_sql, grain_of, grouping_sql, moments, periods
 from agent.quantities import comparisons, is_unit, negations, number_of, superlatives
-from agent.wording import COMMON, LOWEST, SUPERLATIVE, Token, is_plural, words
+from agent.wording import COMMON, FOREIGN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
 
@@ -23,6 +23,7 @@ _QUOTED = re.compile(
 _KEY_WORD = words("number no nr id code")
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
+_FOREIGN_WORDS = 2
 
 
 def ground(question: str, lexicon: Lexicon) -> Grounding:
@@ -102,6 +103,7 @@ class _Reading:
             expressions=tuple(dict.fromkeys(expression for expression in said if expression)),
             grouping=grouping_sql(grain, *dated, dialect) if grain and dated else None,
             evidence=self._evidence(links, leftover, found if dated else ()),
+            english=self._english(links),
         )
 
     def _quote(self, match: re.Match[str]) -> tuple[int, int, int, int]:
@@ -202,10 +204,12 @@ class _Reading:
             at -= 1
         for here, meanings in self.choice.chosen.items():
             if self.spans[here].last == at + 1 and self.choice.is_entity(meanings[0]):
-                if meanings[0].verb or is_plural(self.words[at].folded):
+                glued = place + 1 < len(self.words) and self.words[place + 1].start == self.words[place].end
+                if meanings[0].verb or glued or is_plural(self.words[at].folded):
                     return None
                 keys = self.lexicon.primary_keys.get(meanings[0].table, ())
-                return (meanings[0].table, keys[0]) if len(keys) == 1 else None
+                one = len(keys) == 1 and (meanings[0].table, keys[0]) in self.lexicon.number_keys
+                return (meanings[0].table, keys[0]) if one else None
         return None
 
     def _date_column(self, found: Sequence[Period]) -> tuple[str, str] | None:
@@ -294,6 +298,9 @@ class _Reading:
         partly = any(k.kind == "column" or k.role == "name" for k in vague)
         if firm or partly or len(vague) > len(leftover):
             return Evidence("weak", tuple(reasons))
+        if (vague or found) and not self._english(links):
+            reasons.append("the question is not in English, so words of it may be known by meaning only")
+            return Evidence("weak", tuple(reasons))
         hinted = [word for word in leftover if word.casefold() in self.lexicon.glossary_words]
         hinted += [
             word.text for word in self.words if word.folded in self.lexicon.glossary_words and word.folded in COMMON
@@ -302,6 +309,15 @@ class _Reading:
             reasons.append("only a time or a word of the glossary is known")
             return Evidence("weak", tuple(reasons))
         return Evidence("none", tuple(reasons) or ("no word of the question is in the database",))
+
+    def _english(self, links: Sequence[Link]) -> bool:
+        """Whether the words outside the links read like English: not more little words of other languages than of it."""
+        covered = [(link.start, link.end) for link in links]
+        free = [word for word in self.words if not _covered(word.start, covered)]
+        if any(word.kind == "other" for word in free):
+            return False
+        foreign = sum(word.text.lower() in FOREIGN and word.folded not in STOP for word in free)
+        return foreign < _FOREIGN_WORDS or foreign <= sum(word.folded in STOP for word in free)
 
     def _offsets(self, place: int) -> tuple[int, int]:
         span = self.spans[place]

@@ -35,8 +35,11 @@ def predict(question: str, grounding: Grounding) -> Intent:
     """Name the kind of answer and the tables, from the wording and what it links to.
 
     The same for other literals of the same columns. Ends in `list` when something is linked but no rule fits, and
-    in `open` when nothing is.
+    in `open` when nothing is. The rules read English: other languages are `open` over the tables that they link to,
+    so that recall goes by tables and by meaning.
     """
+    if not grounding.english:
+        return Intent("open", tuple(sorted(grounding.tables)))
     reading = read(question, grounding)
     kind = next((rule.kind for rule in RULES if rule.fits(reading)), "open")
     return Intent(kind, tuple(sorted(grounding.tables)))
@@ -138,7 +141,7 @@ def _missing(r: Reading) -> bool:
     if len(r.grounding.named) == 1 or not r.grounding.named:
         return False
     match = re.search(rf"(?<![\w<]){_NOT}(?![\w>]) (?!(?:more|fewer|less|later|earlier)\b)(?P<rest>.*)", r.text)
-    if match is None:
+    if match is None or re.match(r"(?:\w+ ){0,2}?(?:in|from|at|of|to|by) (?:the )?<value>", match["rest"]):
         return False
     tag = re.search(r"<\w+>", match["rest"])
     if tag is None or tag[0] in {"<time>", "<table>", "<tables>"}:

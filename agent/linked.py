@@ -70,7 +70,7 @@ class Grounding:
 
     `filters`, `expressions`, `joins` and `grouping` are SQL in the dialect of the database. `values` are the chosen
     links to stored values. `leftover` are content words that linked to nothing; `limit` is None where no number of
-    rows is asked for. `negations` are offsets.
+    rows is asked for. `negations` are offsets. `english` is False when the words read like another language.
     """
 
     question: str
@@ -91,6 +91,7 @@ class Grounding:
     expressions: tuple[str, ...]
     grouping: str | None
     evidence: Evidence
+    english: bool = True
 
     @property
     def nothing_linked(self) -> bool:

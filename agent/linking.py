@@ -90,6 +90,10 @@ class Lexicon:
         self._value_words = _vocabulary(self._values)
         self._pieces = _pieces((*self._names, *self._values))
         self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
+        self.number_keys = frozenset(
+            (t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key and _AMOUNT_TYPE.search(c.type)
+        )
+        self.distinct = {(known.table, known.column): len(known.values) for known in facts.columns}
         ends = [(d.minimum, d.maximum) for d in self.date_columns if d.minimum and d.maximum]
         self.date_range = (min((a for a, _ in ends), default=None), max((b for _, b in ends), default=None))
         self.glossary_words = (
@@ -217,7 +221,11 @@ class Lexicon:
         anywhere = any(_UNSPACED.match(c) for c in text)
         loose = 0
         while here < len(text):
-            length = next((n for n in range(len(text) - here, 0, -1) if text[here : here + n] in self._pieces), 0)
+            lengths = [n for n in range(len(text) - here, 0, -1) if text[here : here + n] in self._pieces]
+            whole = (
+                n for n in lengths if text[here : here + n] in self._names or text[here : here + n] in self._values
+            )
+            length = next(whole, lengths[0] if lengths else 0)
             if length < 2 and length != len(text):
                 here += 1
                 if not anywhere:

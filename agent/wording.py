@@ -14,10 +14,10 @@ from typing import Literal
 
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
 
+_LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff"
+_MARKS = "\u0900-\u0d7f\u0e00-\u0e7f"  # vowel signs that belong to the letter before
 _TOKEN = re.compile(
-    r"(?P<number>\d+(?:[.,]\d+)*)"
-    r"|(?P<latin>[A-Za-z\u00aa-\u024f\u0300-\u036f\u1e00-\u1eff]+)"
-    r"|(?P<other>[^\W\d_]+)",
+    rf"(?P<number>\d+(?:[.,]\d+)*)|(?P<latin>[{_LATIN}]+)|(?P<other>(?:(?![{_LATIN}])[^\W\d_]|[{_MARKS}])+)"
 )
 
 
@@ -228,6 +228,15 @@ STOP = words(
     out up down off not don didn doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn one ones
     because while although though however etc ie eg vs versus i'm i'd"""
 )
+
+FOREIGN = words(
+    """wie viele wieviel welche welcher welches wer wo wann was der die das und nicht ist sind haben hat gibt es zeige
+    liste unsere unser aus im mit für von bei cuántos cuantos cuántas cuantas qué que cuál cuáles quién dónde los las el
+    la del y no hay son tiene muestra lista nuestros nuestras por cada combien quel quelle quels quelles qui où les des
+    du le et est sont dans nos par chaque avec pour quanti quante quale quali chi dove gli dei delle il nel per ogni
+    quantos quantas quais quem onde os as dos das nossos cada hoeveel welke wie waar het een en zijn van onze"""
+)
+"""Little words of German, Spanish, French, Italian, Portuguese and Dutch: they show that a question is not English."""
 
 DETERMINERS = words("the a an our my your their its his her this these those")
 
