@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -306,3 +307,15 @@ def test_a_chain_rewritten_from_the_middle_needs_every_later_hash(ledger: Ledger
     with ledger.transaction() as transaction:
         transaction.connection.execute(text("UPDATE ledger SET hash = :h WHERE position = 2"), {"h": "0" * 64})
     assert ledger.verify().broken == 2
+
+
+def test_two_writers_at_once_take_turns_and_the_chain_holds(ledger: Ledger, reopen: Callable[[], Ledger]) -> None:
+    def write(writer: Ledger, name: str) -> None:
+        for number in range(15):
+            with writer.transaction() as transaction:
+                transaction.append(EventKind.BATCH_OPENED, f"{name}{number}", {})
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(write, writer, name) for writer, name in ((ledger, "a"), (reopen(), "b"))]:
+            done.result()
+    assert ledger.head()[0] == 31 and ledger.verify().ok

@@ -27,6 +27,7 @@ WORKER = Path(__file__).with_name("worker.py")
 ROOT = Path(memory.__path__[0]).parent
 
 Live = Callable[..., dict[str, Any]]
+KillAt = int | str | dict[str, float] | None
 
 
 def _load(path: Path) -> ModuleType:
@@ -48,13 +49,16 @@ def live() -> Iterator[Live]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
     )
     assert server.stdin and server.stdout
 
-    def one(folder: Path, where: str, *, life: int, kill_at: int | str | None) -> dict[str, Any]:
+    def one(
+        folder: Path, where: str, *, life: int, kill_at: KillAt, cognee: bool = False, recover_first: bool = False
+    ) -> dict[str, Any]:
         assert server.stdin and server.stdout
         order = {"folder": str(folder), "where": where, "life": life, "kill_at": kill_at}
+        order |= {"cognee": cognee, "recover_first": recover_first}
         server.stdin.write(json.dumps(order) + "\n")
         server.stdin.flush()
         answer: dict[str, Any] = json.loads(server.stdout.readline())
@@ -116,11 +120,21 @@ def _recover_and_check(folder: Path, where: str) -> None:
             transaction.connection.exec_driver_sql("UPDATE outbox SET acked = NULL")
         drain(ledger, store, text=worker.text, folder=folder / "cognee")
         assert same() and ledger.verify().ok
-        erased = ledger.episode_state(worker.episode(1).id) == "erased"
-    names = (b"walruses of sort 1", b"walruses of sort <1>")
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    left = [path.name for path in files if any(name in path.read_bytes() for name in names)]
-    assert not erased or left == [], "of the erased episode"
+        _check_nothing_is_left(ledger, folder)
+
+
+def _check_nothing_is_left(ledger: Ledger, folder: Path) -> None:
+    """No byte of an erased episode, in any file."""
+    erased = [one for one in map(worker.episode, range(100)) if ledger.episode_state(one.id) == "erased"]
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    left = [
+        (path.name, words)
+        for one in erased
+        for words in (one.question, one.masked)
+        for path, content in files.items()
+        if words.encode() in content
+    ]
+    assert left == []
 
 
 def _steps(live: Live, folder: Path, where: str) -> list[str]:
@@ -162,3 +176,42 @@ def test_the_same_holds_on_postgresql(live: Live, place: Path, postgres_database
         assert os.WTERMSIG(ended["status"]) == signal.SIGKILL
         _check_after_a_death(url, ended["notes"])
         _recover_and_check(folder, url)
+
+
+KILLS_WITH_COGNEE: tuple[KillAt, ...] = (
+    "marker writing",
+    {"remember": 0.02},
+    {"remember": 0.1},
+    {"remember": 0.4},
+    "store: remember done",
+    {"forget": 0.02},
+    "store: forget done",
+    {"erase": 0.02},
+    {"erase": 0.08},
+    {"erase": 0.15},
+    "store: erase done",
+    "generation",
+)
+
+
+def test_the_same_holds_with_real_cognee(live: Live, tmp_path: Path) -> None:
+    """Each life picks up what the one before left, checks that it is whole, and dies at the next point."""
+    where, notes = str(tmp_path / "brain.sqlite"), []
+    for life, kill_at in enumerate((*KILLS_WITH_COGNEE, None)):
+        ended = live(tmp_path, where, life=life, kill_at=kill_at, cognee=True, recover_first=True)
+        if kill_at is None:
+            assert ended["status"] == 0
+        else:
+            assert os.WTERMSIG(ended["status"]) == signal.SIGKILL, (kill_at, ended)
+        held = [note[1:] for note in ended["notes"] if note[0] == "held"]
+        assert len(held) == len(worker.BUCKETS), kill_at
+        assert all(members and found for _, members, found in held), (life, KILLS_WITH_COGNEE[life - 1], held)
+        notes += ended["notes"]
+        _check_after_a_death(where, notes)
+    assert sum(active for active, *_ in held) >= 12
+    with Ledger.open(where, database="shop") as ledger:
+        assert standing(ledger, tmp_path / "cognee").state == "current" and ledger.outbox() == ()
+        _check_nothing_is_left(ledger, tmp_path)
+        kept = ledger.episodes()[-1].masked.encode()
+    stored = [path for path in (tmp_path / "cognee").rglob("*") if path.is_file() and kept in path.read_bytes()]
+    assert stored, "what is kept can be read in the files, so what is erased could be"

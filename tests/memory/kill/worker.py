@@ -1,8 +1,9 @@
 """Lives through attempts, forgetting and erasing, and kills itself at a given step. Run as a script.
 
-Each line on stdin is one life: `{"folder", "where", "life", "kill_at", "store"}`. A fork of this process lives it; the
-answer is one line: `{"status": exit status, "steps": [...], "told": [...]}`. `told` is what the life was sure of: each
-entry was written after the call it names had returned.
+Each line on stdin is one life: `{"folder", "where", "life", "kill_at", "cognee", "recover_first"}`. `kill_at` is the
+number or name of a step, or `{"remember": 0.1}` for so many seconds into a call of the store. A fork of this process
+lives it; the answer is one line: `{"status", "notes"}`. Notes are what the life was sure of: each was written after the
+call it tells of had returned.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from memory.episode import Episode
 from memory.lease import writer_lease
@@ -35,8 +37,8 @@ def episode(number: int) -> Episode:
         bucket=bucket.bucket,
         kind=bucket.kind,
         tables=bucket.tables,
-        question=f"How many walruses of sort {number}?",
-        masked=f"How many walruses of sort <{number}>?",
+        question=f"How many walruses of sort {number:03}?",
+        masked=f"How many walruses of <sort {number:03}>?",
         sql=f"SELECT {number}",
         skeleton="SELECT ?",
         origin="train:kill",
@@ -86,19 +88,11 @@ class FileStore:
 
 
 class Timed:
-    """A store whose calls are steps: one before and one after; `soon` may set a clock that ends one on the way."""
+    """A store whose calls are steps, and that can end the process in the middle of one, after so many seconds."""
 
-    def __init__(self, store: EpisodeStore, step: Callable[[str], None], soon: Callable[[str, float], None]) -> None:
-        self._store, self._step, self._soon = store, step, soon
+    def __init__(self, store: EpisodeStore, step: Callable[[str], None], ends_in: dict[str, float]) -> None:
+        self._store, self._step, self._ends_in = store, step, ends_in
         self.seconds: dict[str, float] = {}
-
-    def _call(self, name: str, work: Callable[[], None]) -> None:
-        self._step(f"store: {name} before")
-        self._soon(name, 0.0)
-        began = time.monotonic()
-        work()
-        self.seconds.setdefault(name, time.monotonic() - began)
-        self._step(f"store: {name} after")
 
     def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
         self._call("remember", lambda: self._store.remember(bucket, episodes))
@@ -118,11 +112,29 @@ class Timed:
     def close(self) -> None:
         self._store.close()
 
+    def _call(self, name: str, work: Callable[[], None]) -> None:
+        if name in self._ends_in:
+            threading.Timer(self._ends_in.pop(name), os.kill, (os.getpid(), signal.SIGKILL)).start()
+        began = time.monotonic()
+        work()
+        self.seconds[name] = max(self.seconds.get(name, 0.0), time.monotonic() - began)
+        self._step(f"store: {name} done")
+
 
 def live(
-    folder: Path, where: str, life: int, store: EpisodeStore, step: Callable[[str], None], tell: Callable[..., None]
+    folder: Path,
+    where: str,
+    life: int,
+    store: EpisodeStore,
+    *,
+    step: Callable[[str], None],
+    recovered: Callable[[], None],
+    tell: Callable[..., None],
 ) -> None:
-    """One life: open, pick up what an earlier one left, answer twice, forget one episode and erase another."""
+    """One life: open, pick up what an earlier one left, answer three times, forget an episode and erase another.
+
+    `recovered` is called when the earlier life's traces are settled; before that no step counts.
+    """
     with writer_lease(folder, wait=30), Ledger.open(where, database="shop", between=step) as ledger:
         synapses = SynapseStore(between=step)
         with ledger.transaction() as transaction:
@@ -133,94 +145,106 @@ def live(
             drain(ledger, store, text=text, folder=folder / "cognee")
 
         bring_up_to_date()
-        for number in range(3):
-            id = f"life{life}-{number}"
-            # After an erasing nobody asks for it again, so that any trace left is one that the erasing left.
-            erased = ledger.episode_state(episode(number).id) == "erased"
-            question = "What about another sort?" if erased else episode(number).question
+        if isinstance(store, Timed):
+            for bucket in BUCKETS:
+                active = {one.id for one in ledger.episodes(bucket.bucket)}
+                found = {hit.id for hit in store.recall(bucket.bucket, "walruses", 100)}
+                tell("held", len(active), store.members(bucket.bucket) == active, found == active)
+        recovered()
+        first, second, third = (episode(3 * life + place) for place in range(3))
+        for one in (first, second, third):
+            id = f"life {life}: {one.sql}"
             with ledger.transaction() as transaction:
-                transaction.start_attempt(id, {"question": question})
+                transaction.start_attempt(id, {"question": one.question})
             tell("started", id)
             step("the model answers")
             with ledger.transaction() as transaction:
-                transaction.settle_attempt(id, {"status": "answered", "recalled": [str(episode(number).id)]})
-                targets = [Target("approach", "direct"), Target("episode", str(episode(number).id))]
-                changes = synapses.fire(
-                    transaction.connection, BUCKETS[number % 2], targets, float(number != 1), transaction.at
-                )
+                transaction.settle_attempt(id, {"status": "answered", "recalled": [str(one.id)]})
+                bucket = next(bucket for bucket in BUCKETS if bucket.bucket == one.bucket)
+                targets = [Target("approach", "direct"), Target("episode", str(one.id))]
+                reward = float(one is not second)
+                changes = synapses.fire(transaction.connection, bucket, targets, reward, transaction.at)
                 transaction.append(EventKind.WEIGHTS_MOVED, id, changes_content(changes))
-                transaction.remember(episode(number))
+                transaction.remember(one)
             tell("settled", id)
-            if number:
+            if one is not first:
                 bring_up_to_date()
         with ledger.transaction() as transaction:
-            transaction.forget(episode(0).id, "it misled")
-        tell("forgotten", str(episode(0).id))
+            transaction.forget(first.id, "it misled")
+        tell("forgotten", str(first.id))
         bring_up_to_date()
         with ledger.transaction() as transaction:
-            transaction.erase(episode(1).id)
-        tell("erased", str(episode(1).id))
+            transaction.erase(second.id)
+        tell("erased", str(second.id))
         bring_up_to_date()
-        tell("done", str(life))
         store.close()
 
 
 def serve() -> None:
-    cognee = "cognee" in sys.argv[1:]
-    if cognee:
-        import memory.cognee_store  # noqa: F401
     for line in sys.stdin:
         wanted = json.loads(line)
         folder = Path(wanted["folder"])
         folder.mkdir(parents=True, exist_ok=True)
+        if wanted["cognee"] and "cognee" not in sys.modules:
+            _import_cognee(folder / "cognee")
         notes = folder / f"notes-{wanted['life']}"
         if (child := os.fork()) == 0:
-            _live_and_die(wanted, folder, notes, cognee=cognee)
+            _live_and_die(wanted, folder, notes)
         _, status = os.waitpid(child, 0)
-        told = [json.loads(note) for note in notes.read_text().splitlines()] if notes.exists() else []
-        print(json.dumps({"status": status, "notes": told}), flush=True)
+        print(json.dumps({"status": status, "notes": [json.loads(note) for note in notes.open()]}), flush=True)
 
 
-def _live_and_die(wanted: dict[str, object], folder: Path, notes: Path, *, cognee: bool) -> None:
+def _import_cognee(folder: Path) -> None:
+    """Import it once for all forks, as that takes seconds. Nothing of it is opened before the fork."""
+    from memory.cognee_store import prepare_environment
+    from memory.embedder import MiniLM
+
+    prepare_environment(folder, MiniLM())
+    import cognee.low_level  # noqa: F401
+    import lancedb  # noqa: F401
+
+
+def _live_and_die(wanted: dict[str, Any], folder: Path, notes: Path) -> None:
     """Live in the fork. Never returns."""
     handle = os.open(notes, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-    count = 0
+    kill_at, count, counting = wanted["kill_at"], 0, not wanted["recover_first"]
 
     def tell(*what: object) -> None:
         os.write(handle, (json.dumps(what) + "\n").encode())
 
     def step(name: str) -> None:
         nonlocal count
-        count += 1
-        if wanted["kill_at"] in (count, name):
+        count += counting
+        if counting and kill_at in (count, name):
             os.kill(os.getpid(), signal.SIGKILL)
-        if wanted["kill_at"] is None:
+        if kill_at is None:
             tell("step", name)
 
-    def soon(name: str, _at: float) -> None:
-        planned = wanted.get("kill_in")
-        if isinstance(planned, dict) and (seconds := planned.pop(name, None)) is not None:
-            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    def recovered() -> None:
+        nonlocal counting
+        counting = True
+        if isinstance(kill_at, dict):
+            ends_in.update(kill_at)
 
+    status, ends_in = 0, dict[str, float]()
+    # A life that hangs is ended by another signal than the one that is looked for.
+    signal.alarm(120)
     try:
-        if cognee:
+        store: EpisodeStore = FileStore(folder / "cognee", step)
+        if wanted["cognee"]:
             from memory.cognee_store import CogneeStore
             from memory.embedder import MiniLM
 
-            store: EpisodeStore = Timed(CogneeStore(folder / "cognee", embedder=MiniLM()), step, soon)
-        else:
-            store = FileStore(folder / "cognee", step)
-        live(folder, str(wanted["where"]), int(str(wanted["life"])), store, step, tell)
+            store = Timed(CogneeStore(folder / "cognee", embedder=MiniLM()), step, ends_in)
+        live(folder, wanted["where"], wanted["life"], store, step=step, recovered=recovered, tell=tell)
         if isinstance(store, Timed):
             tell("seconds", store.seconds)
-        status = 0
+        if isinstance(kill_at, dict):
+            # The call was quicker than the clock.
+            os.kill(os.getpid(), signal.SIGKILL)
     except BaseException:
-        import traceback
-
         tell("error", traceback.format_exc())
         status = 1
-    with suppress(OSError):
-        os.close(handle)
     os._exit(status)
 
 
