@@ -30,6 +30,8 @@ def dialect(name: str) -> Dialect:
 
     class CallsAsWritten(SQLiteParser):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        # A comma stays a comma: CROSS JOIN forbids SQLite to choose the order in which it reads the tables.
+        JOINS_HAVE_EQUAL_PRECEDENCE = False
 
     class TypesAsWritten(SQLiteGenerator):
         # NUMERIC and BOOLEAN have numeric affinity: written as REAL, whole numbers would divide as fractions.

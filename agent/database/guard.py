@@ -96,27 +96,37 @@ def check(sql: str, schema: Schema) -> CheckedQuery:
     Raises:
         QueryRejected: it does not pass; the reason is worded for the model and the user.
     """
-    from sqlglot.errors import ErrorLevel, SqlglotError
-
-    from agent.database.dialects import dialect
-    from agent.database.scoping import Resolver
+    from sqlglot.errors import SqlglotError
 
     if schema.dialect not in _NODES_OF:
         raise QueryRejected(f"Queries for {schema.dialect} are not guarded yet, so none is run.", rule="dialect")
     try:
-        query = _Parsed(parse_statement(sql, schema.dialect), schema)
-        for rule in RULES:
-            rule(query)
-        resolver = Resolver(schema)
-        resolver.resolve(query.tree)
-        written = query.tree.sql(dialect(schema.dialect), comments=False, unsupported_level=ErrorLevel.RAISE)
+        written, tables = _pass(sql, schema)
+        # What runs is judged once more as it is written, so that nothing hangs on how it was read at first.
+        again, _ = _pass(written, schema)
     except SqlglotError as problem:
         raise QueryRejected(_plain(problem), rule="syntax") from None
     except RecursionError:
         raise too_deep() from None
-    if len(written) > 2 * LONGEST:
-        raise QueryRejected(f"The query is longer than {LONGEST:,} characters.", rule="length")
-    return CheckedQuery(written, tuple(t.name for t in schema.tables if t.name in resolver.tables))
+    if again != written:
+        raise QueryRejected("The query can be read in two ways; write it more simply.", rule="unstable")
+    return CheckedQuery(written, tables)
+
+
+def _pass(sql: str, schema: Schema) -> tuple[str, tuple[str, ...]]:
+    """Judge a query once; gives it written anew, and its tables."""
+    from sqlglot.errors import ErrorLevel
+
+    from agent.database.dialects import dialect
+    from agent.database.scoping import Resolver
+
+    query = _Parsed(parse_statement(sql, schema.dialect), schema)
+    for rule in RULES:
+        rule(query)
+    resolver = Resolver(schema)
+    resolver.resolve(query.tree)
+    written = query.tree.sql(dialect(schema.dialect), comments=False, unsupported_level=ErrorLevel.RAISE)
+    return written, tuple(table.name for table in schema.tables if table.name in resolver.tables)
 
 
 def parse_statement(sql: str, name: str) -> exp.Expr:

@@ -384,8 +384,12 @@ class Resolver:
         close = nearest(node.name, [column for one in mine for column in one.columns.values()])
         if close:
             said.append(f"Nearest: {self._list(close)}.")
-        elif source is not None:
-            said.append(f"It has: {self._list(list(source.columns.values())[:_SHOWN])}.")
+        elif not owners:
+            said += [
+                f"{self._title(one)} has {self._list(list(one.columns.values())[:_SHOWN])}."
+                for one in mine[:2]
+                if one.columns
+            ]
         if node.this.args.get("quoted") and source is None:
             text = node.name.replace("'", "''")
             said.append(f"A text value is written in single quotes: '{text}'.")

@@ -128,6 +128,19 @@ def test_the_tables_a_query_reads_are_named_once_in_schema_order(schema: Schema)
     assert list(found) == sorted(found, key=order.index)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 FROM Region, Shippers",
+        "SELECT 1 FROM Region CROSS JOIN Shippers",
+        "SELECT 1 FROM Orders AS o, Customers AS c LEFT JOIN Employees AS e ON e.EmployeeID = o.EmployeeID",
+        "SELECT MOD(5, 3), IIF(1, 2, 3), SUBSTR('abc', 1), CAST('1' AS DECIMAL) FROM Region",
+    ],
+)
+def test_what_would_change_speed_or_meaning_stays_as_it_was_written(sql: str, schema: Schema) -> None:
+    assert check(sql, schema).sql == sql
+
+
 def test_comments_never_reach_the_database(schema: Schema) -> None:
     assert check("SELECT /*+ hint */ 1 -- and more\n", schema).sql == "SELECT 1"
 
