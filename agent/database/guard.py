@@ -37,7 +37,7 @@ _NODES = """
 _POSTGRES_NODES = """
     ILike SimilarTo RegexpLike RegexpILike Any All Fetch LimitOptions Lateral Interval AtTimeZone WithinGroup Array
     Bracket Rollup Cube GroupingSets Localtimestamp Localtime StrPosition Overlay Initcap Pow Sqrt Cbrt
-    JSONBExtract JSONBExtractScalar ArrayContainsAll ArrayOverlaps
+    JSONBExtract JSONBExtractScalar ArrayContainsAll ArrayOverlaps Kwarg
 """
 _NODES_OF: dict[str, frozenset[str]] = {
     "sqlite": frozenset((_NODES + "Glob HexString").split()),
@@ -68,6 +68,7 @@ _TYPES = frozenset(_TYPES_WORDS.split())
 _WRITES_WORDS = "Insert Update Delete Merge Create Drop Alter AlterTable TruncateTable Copy LoadData Replace Into"
 _WRITES = frozenset(_WRITES_WORDS.split())
 _WIDTH = re.compile(r"%[-+ 0#,!]*(\d{4,}|\*)|%[-+ 0#,!]*\d*\.(\d{4,}|\*)")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z]+)*\Z")
 _PADDED = 1_000
 
 
@@ -214,6 +215,8 @@ def known_syntax(query: _Parsed) -> None:
             raise QueryRejected("A SELECT names no columns. Write what it selects.", rule="known_syntax")
         if kind in _WRITES:
             raise QueryRejected(f"Only reading is allowed; the query holds {kind.upper()}.", rule="known_syntax")
+        if kind == "Var" and not _WORD.match(node.name):
+            raise QueryRejected(f"{node.name[:40]!r} cannot be used here.", rule="known_syntax")
         if kind not in allowed:
             raise QueryRejected(f"{_excerpt(node, query)} cannot be used here ({kind}).", rule="known_syntax")
         listed = _ARGUMENTS.get(kind)

@@ -137,7 +137,7 @@ def _sqlite_path(url: URL) -> Path:
 
 def _open_sqlite(path: Path, limits: Limits) -> Database:
     _look_at(path)
-    path = path.resolve()
+    name, path = path.stem, path.resolve()
     uri = f"file:{quote(str(path))}?mode=ro"
     # A WAL database gets two files beside it while it is read; those that were not there are taken away at the end.
     tidy = path if not _beside(path, "-wal").exists() and os.access(path, os.W_OK) else None
@@ -156,7 +156,7 @@ def _open_sqlite(path: Path, limits: Limits) -> Database:
         if tidy is not None:
             _tidy(tidy)
         raise DatabaseUnusableError(f"The database {path} has no tables. Choose one that has.")
-    schema = _schema(path.stem, "sqlite", tables)
+    schema = _schema(name, "sqlite", tables)
     target = {"open": "sqlite", "uri": uri, "path": str(path), "functions": sorted(ALLOWED["sqlite"])}
     return Database(schema, Runner(target, schema), limits=limits, tidy=tidy)
 
@@ -285,7 +285,8 @@ def _tidy(path: Path) -> None:
 def _schema(name: str, dialect: str, tables: Iterable[Table]) -> Schema:
     tables = tuple(tables)
     text = "\n\n".join(f"{table.ddl};" for table in tables) + "\n"
-    return Schema(name, dialect, tables, text, fingerprint_of(text))
+    # The name becomes that of a folder.
+    return Schema(re.sub(r"[/\\]", "_", name), dialect, tables, text, fingerprint_of(text))
 
 
 # Others, by reflection

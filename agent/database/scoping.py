@@ -132,7 +132,8 @@ class Resolver:
         outputs = [self._query(arm, ctes, outer) for arm in arms]
         for operation in _operations(node):
             inner = ctes if operation is node else self._with(operation, ctes, outer)
-            self._trailing(operation, outputs[0], inner, outer, but=("this", "expression", "with_"))
+            names = {key: name for arm in reversed(outputs) for key, name in arm.items()}
+            self._trailing(operation, names, inner, outer, but=("this", "expression", "with_"))
         return outputs[0]
 
     def _trailing(
@@ -160,13 +161,15 @@ class Resolver:
             self._relation(clause.this, scope, ctes, conditions)
         for join in node.args.get("joins") or ():
             self._join(join, scope, ctes, conditions)
+        # What is selected does not see the aliases given there: "x" AS x would else be its own proof.
+        self._values_of(node.expressions, scope, ctes)
         for projection in node.expressions:
             if isinstance(projection, exp.Alias):
                 scope.aliases[self._key(projection.args["alias"])] = projection.alias
         for condition in conditions:
             self._expression(condition, scope, ctes)
         for name, value in node.args.items():
-            if name not in ("from_", "joins", "with_"):
+            if name not in ("from_", "joins", "with_", "expressions"):
                 self._values_of(value, scope, ctes)
         return self._outputs(node, scope)
 
