@@ -117,6 +117,9 @@ class Parted:
     wheels: Path
 
 
+METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: no-such-package-of-ours\n"
+
+
 def write_wheel(folder: Path, name: str, version: str, part: bytes, member: str = "data/part.bin") -> Path:
     """A wheel as pip accepts it, whose code would raise if anything ever imported it."""
     package = name.replace("-", "_")
@@ -125,7 +128,7 @@ def write_wheel(folder: Path, name: str, version: str, part: bytes, member: str 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         wheel.writestr(f"{package}/__init__.py", "raise SystemExit('this package must never be imported')\n")
         wheel.writestr(f"{package}/{member}", part)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/METADATA", METADATA.format(name=name, version=version))
         wheel.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
@@ -200,7 +203,7 @@ def _byte_letters() -> list[str]:
 
 
 def write_tiny_gguf(path: Path) -> Path:
-    """One layer of a llama with random weights and a vocabulary of bytes: it writes nonsense, always the same.
+    """One layer of a llama with random weights and a vocabulary of bytes: it writes nonsense, always the same, without end.
 
     Layout: the GGUF specification, version 3, of ggml.
     """
@@ -210,7 +213,7 @@ def write_tiny_gguf(path: Path) -> Path:
     pairs = [
         _entry("general.architecture", _STRING, "llama"),
         _entry("general.name", _STRING, "tiny"),
-        _entry("llama.context_length", _U32, 2048),
+        _entry("llama.context_length", _U32, 65_536),
         _entry("llama.embedding_length", _U32, width),
         _entry("llama.block_count", _U32, 1),
         _entry("llama.feed_forward_length", _U32, inner),
@@ -249,6 +252,8 @@ def write_tiny_gguf(path: Path) -> Path:
         infos += _text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *shape)
         infos += struct.pack("<IQ", 0, len(data))
         values = [1.0] * count if "norm" in name else [dice.gauss(0, 0.3) for _ in range(count)]
+        if name == "output.weight":
+            values[-2 * width :] = [0.0] * (2 * width)  # the last two tokens are never the likeliest: it never ends
         data += struct.pack(f"<{count}f", *values)
         data += b"\0" * (-len(data) % _ALIGNMENT)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(pairs)) + b"".join(pairs) + infos

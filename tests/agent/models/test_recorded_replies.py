@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
 from agent.models.port import Prompt, Turn
 from agent.models.recorded import RecordedModel, RecordingModel
 
+ROOT = Path(__file__).parents[3]
 REPLIES = Path(__file__).with_name("replies_0.5b.jsonl")
 
 SCHEMA = """CREATE TABLE "garden beds" (id INTEGER PRIMARY KEY, "order" INTEGER, soil TEXT);

@@ -274,6 +274,17 @@ def test_a_request_that_may_have_been_worked_on_counts_in_full(maybe_billed: boo
         bill.pay(0.0)
 
 
+def test_money_that_is_reserved_cannot_be_reserved_again_until_it_is_settled() -> None:
+    budget = Budget(max_cost_usd=1.0)
+    with budget.reserved(0.6, "m") as bill:
+        with pytest.raises(BudgetExhaustedError):
+            budget.reserved(0.6, "m").__enter__()
+        bill.pay(0.1)
+    with budget.reserved(0.6, "m") as bill:
+        bill.pay(0.6)
+    assert budget.spent_usd == pytest.approx(0.7)
+
+
 def test_threads_never_spend_more_than_the_limit_together() -> None:
     budget = Budget(max_cost_usd=1.0)
     refused = []
