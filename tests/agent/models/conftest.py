@@ -203,7 +203,7 @@ def _byte_letters() -> list[str]:
 
 
 def write_tiny_gguf(path: Path) -> Path:
-    """One layer of a llama with random weights and a vocabulary of bytes: it writes nonsense, always the same, without end.
+    """One layer of a llama with random weights and a vocabulary of bytes: it writes endless nonsense, always the same.
 
     Layout: the GGUF specification, version 3, of ggml.
     """
