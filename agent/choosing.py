@@ -74,10 +74,10 @@ class Choice:
             elif tables or others or any(m.quality == "part" for m in span.meanings):
                 doubtful.append((place, span))
             else:
-                self._waiting.append((place, self._naming_first(span)))
+                self._waiting.append((place, [m for m in span.meanings if m.kind == "value"]))
         for place, span in doubtful:
             self._decide(place, span)
-        self._settle(self._waiting)
+        self._settle([(place, self._likely(found)) for place, found in self._waiting])
         self._settle_parts(doubtful)
         for place in sorted(self.chosen):
             self.chosen[place].sort(key=lambda meaning: self._preference(place, meaning))
@@ -94,6 +94,8 @@ class Choice:
         columns = [m for m in span.meanings if m.kind == "column" and m.quality == "exact"]
         terms = [m for m in span.meanings if m.kind == "term"]
         here = [m for m in columns if m.table in self.anchors]
+        if tables and all((m.table, m.column) in self.lexicon.foreign for m in here):
+            here = []
         if span.quality == "part":
             parts = [m for m in span.meanings if m.kind == "column"]
             if tables and not any(m.table in self.anchors for m in parts):
@@ -165,10 +167,11 @@ class Choice:
             if here := [m for m in found if m.table in self.anchors]:
                 self.chosen[place] = here
 
-    def _naming_first(self, span: Span) -> list[Meaning]:
-        """The values of a stretch: those that name one row when there are any."""
-        values = [m for m in span.meanings if m.kind == "value"]
-        return [m for m in values if self._names_row(m)] or values
+    def _likely(self, found: list[Meaning]) -> list[Meaning]:
+        """Those to choose from: what names a row of a table needed or next to one, else what is in a table needed."""
+        naming = [m for m in found if self._names_row(m)]
+        near = [m for m in naming if self.away(m.table) == 0] or [m for m in naming if self.away(m.table) == 1]
+        return near or [m for m in found if m.table in self.anchors] or naming or found
 
     def _names_row(self, meaning: Meaning) -> bool:
         return (meaning.table, meaning.column) in self.lexicon.naming

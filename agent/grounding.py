@@ -11,7 +11,7 @@ from agent.keys import KeyGraph, qualified
 from agent.linked import Comparison, Direction, Evidence, Grounding, Link, Role, first_of
 from agent.linking import Lexicon, Meaning, Quality
 from agent.periods import Moment, Period, filter_sql, grain_of, grouping_sql, moments, periods
-from agent.quantities import comparisons, is_unit, negations, number_of, superlatives
+from agent.quantities import comparisons, is_excluded, is_unit, negations, number_of, superlatives
 from agent.wording import COMMON, FOREIGN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
@@ -20,6 +20,7 @@ _QUOTED = re.compile(
     "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
 )
+_MASKED = re.compile(r"<(?:value|number|date|month|quarter|half|year)>", re.IGNORECASE)
 _KEY_WORD = words("number no nr id code")
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
@@ -58,7 +59,10 @@ class _Reading:
         self.moments: tuple[Moment, ...] = moments(question) if lexicon.date_columns else ()
         self.comparisons = comparisons(question, dated=[(m.start, m.end) for m in self.moments])
         self.quotes = [self._quote(match) for match in _QUOTED.finditer(question)]
-        taken = {place for place, word in enumerate(self.words) if _inside(word, self.moments)}
+        slots = [match.span() for match in _MASKED.finditer(question)]
+        taken = {
+            place for place, word in enumerate(self.words) if _inside(word, self.moments) or _covered(word.start, slots)
+        }
         spans = lexicon.spans(self.words, taken=taken, quotes=[(a, b) for a, b, _, _ in self.quotes if a < b])
         self.spans = spans
         self.choice = Choice(self.words, spans, lexicon)
@@ -78,7 +82,7 @@ class _Reading:
         links = self._links(numbers)
         values = tuple(link for link in first_of(links) if link.kind == "value" and link.table)
         keyed = (link for link in numbers if link.column)
-        filters = [_equals(link, dialect) for link in (*values, *keyed)]
+        filters = [self._condition(link) for link in (*values, *keyed)]
         filters += [filter_sql(period, *dated, dialect) for period in found if dated is not None]
         leftover = self._leftover(links)
         places = [m.term for at in sorted(choice.chosen) for m in choice.chosen[at][:1] if m.term is not None]
@@ -217,7 +221,8 @@ class _Reading:
         columns = self.lexicon.date_columns
         for _, meanings in sorted(self.choice.chosen.items()):
             for dated in columns:
-                if (meanings[0].table, meanings[0].column) == (dated.table, dated.column):
+                said = meanings[0].quality != "part"
+                if said and (meanings[0].table, meanings[0].column) == (dated.table, dated.column):
                     return dated.table, dated.column
         if not self.choice.anchors:
             return None
@@ -247,8 +252,10 @@ class _Reading:
         links: list[tuple[int, int, int, Link]] = []
         for place, meanings in self.choice.chosen.items():
             start, end = self._offsets(place)
+            if meanings[0].value is not None:
+                start, end = self._as_stored(meanings[0].value, start, end)
             for rank, meaning in enumerate(meanings):
-                links.append((start, -end, rank, self._link(place, meaning)))
+                links.append((start, -end, rank, self._link(start, end, self.spans[place].quality, meaning)))
         links += [(link.start, -link.end, 0, link) for link in numbers]
         links += [(m.start, -m.end, 0, Link(m.start, m.end, m.text, m.grain, value=m.value)) for m in self.moments]
         covered = [(start, -end) for start, end, _, _ in links]
@@ -258,10 +265,9 @@ class _Reading:
                 links.append((start, -end, 0, Link(start, end, text, "value", value=text)))
         return tuple(link for *_, link in sorted(links, key=lambda entry: entry[:3]))
 
-    def _link(self, place: int, meaning: Meaning) -> Link:
-        start, end = self._offsets(place)
+    def _link(self, start: int, end: int, spelt: Quality, meaning: Meaning) -> Link:
         value = meaning.value if meaning.term is None else self.lexicon.glossary[meaning.term].names[0]
-        quality: Quality = "typo" if self.spans[place].quality == "typo" else meaning.quality
+        quality: Quality = "typo" if spelt == "typo" else meaning.quality
         role: Role = self.lexicon.class_of(meaning)
         if meaning.kind == "value" and (meaning.table, meaning.column) in self.lexicon.naming:
             role = "name"
@@ -310,8 +316,23 @@ class _Reading:
             return Evidence("weak", tuple(reasons))
         return Evidence("none", tuple(reasons) or ("no word of the question is in the database",))
 
+    def _condition(self, link: Link) -> str:
+        """The SQL that keeps the rows of a value, or leaves them out where the question says so."""
+        value = link.value or ""
+        literal = value if link.kind == "number" else "'" + value.replace("'", "''") + "'"
+        sign = "<>" if is_excluded(self.question, link.start) else "="
+        return f"{qualified(link.table or '', link.column or '', self.lexicon.schema.dialect)} {sign} {literal}"
+
+    def _as_stored(self, value: str, start: int, end: int) -> tuple[int, int]:
+        """The stretch widened to all of the stored value where it is written out, with its `The` and its `Ltd.`"""
+        text, wanted = self.question.lower(), value.lower()
+        at = (
+            text.find(wanted, max(0, start - len(wanted)), end + len(wanted)) if len(text) == len(self.question) else -1
+        )
+        return (at, at + len(wanted)) if 0 <= at <= start and at + len(wanted) >= end else (start, end)
+
     def _english(self, links: Sequence[Link]) -> bool:
-        """Whether the words outside the links read like English: not more little words of other languages than of it."""
+        """Whether the words outside the links read like English: no more little words of others than of it."""
         covered = [(link.start, link.end) for link in links]
         free = [word for word in self.words if not _covered(word.start, covered)]
         if any(word.kind == "other" for word in free):
@@ -338,12 +359,6 @@ def _overlaps(period: Period, minimum: str | None, maximum: str | None) -> bool:
         return False
     early = period.since is None or maximum[:10] >= period.since.isoformat()
     return early and (period.until is None or minimum[:10] < period.until.isoformat())
-
-
-def _equals(link: Link, dialect: str) -> str:
-    value = link.value or ""
-    literal = value if link.kind == "number" else "'" + value.replace("'", "''") + "'"
-    return f"{qualified(link.table or '', link.column or '', dialect)} = {literal}"
 
 
 def _thing(link: Link) -> str:

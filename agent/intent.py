@@ -85,12 +85,12 @@ def _rank(r: Reading) -> bool:
 
 def _duration(r: Reading) -> bool:
     unit = r"(?:days|weeks|months|years|hours|minutes|time)"
-    between = r.has(rf"{unit} (?:\w+ )?(?:between|from|passed|elapsed|until|since)") and not r.has(
-        rf"{unit} (?:\w+ )?between <time>"
+    between = r.has(rf"{unit} (?:\w+ ){{0,4}}?(?:between|from|passed|elapsed|until|since)") and not r.has(
+        rf"{unit} (?:\w+ ){{0,4}}?(?:between|from|since|until) <time>"
     )
     going = r"(?:takes?|took|lasts?|lasted|until|since|between|from|been|worked|wait|waited)"
     lasted = r.has(rf"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){{0,6}}?{going}")
-    asked = r.has(rf"how many {unit} (?:does|did|do|has|have|passed|elapsed|it|were|was|goes|go)")
+    asked = r.has(rf"how many {unit} (?:does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)")
     return lasted or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
 
 

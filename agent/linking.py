@@ -19,6 +19,7 @@ TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
 Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
+_SHORT = 5
 _NO_PART = STOP | HIGHEST | LOWEST
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
@@ -79,6 +80,7 @@ class Lexicon:
         self._agents: dict[str, list[Meaning]] = {}
         self._spelt: set[str] = set()
         self._known_tables = {table.name for table in schema.tables}
+        self.foreign = {(t.name, c) for t in schema.tables for key in t.foreign_keys for c in key.columns}
         self._codes = {(t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key}
         self._index_tables()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
@@ -128,6 +130,8 @@ class Lexicon:
         used = set(taken)
         found: list[Span] = []
         for first, last in quotes:
+            if self._within_value(words, first, last):
+                continue
             if values := self._values_of(words[first:last], quoted=True):
                 found.append(Span(first, last, values))
             used.update(range(first, last))
@@ -143,6 +147,13 @@ class Lexicon:
                 if meanings or agents:
                     found.append(Span(place, place + 1, (*agents, *meanings), "part"))
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
+
+    def _within_value(self, words: Sequence[Token], first: int, last: int) -> bool:
+        """Whether a quoted stretch is only a part of a stored value that has quotation marks in it."""
+        starts = range(max(0, last - _LONGEST), first + 1)
+        ends = range(last, min(len(words), first + _LONGEST) + 1)
+        wider = ((a, b) for a in starts for b in ends if b - a > last - first)
+        return any(self._values.get(_keys(words[a:b])[1]) for a, b in wider)
 
     def _match(self, words: Sequence[Token], used: set[int], only: set[int] | None = None) -> list[Span]:
         """The stretches that mean something: those of most words win, little words not counted, then the first."""
@@ -209,9 +220,10 @@ class Lexicon:
         known = known or token.stem in COMMON or _agent_root(token.stem) in self._agents
         if token.kind != "latin" or len(word) < 5 or word in COMMON or known:
             return token
-        near = self._name_words.nearest(word)
-        if near is None and (len(word) > 5 or token.text[0].isupper()):
-            near = self._value_words.nearest(word)
+        name = token.text[0].isupper() and token.start > 0
+        near = self._value_words.nearest(word) if name else None
+        near = near or self._name_words.nearest(word)
+        near = near or (self._value_words.nearest(word) if len(word) > _SHORT else None)
         return token if near is None else replace(token, folded=near, stem=stem(near))
 
     def _parted(self, token: Token) -> Iterable[Token]:
@@ -305,7 +317,6 @@ class Lexicon:
 
     def _index_values(self) -> frozenset[tuple[str, str]]:
         """Index stored values; gives the columns whose values name one row."""
-        foreign = {(t.name, c) for t in self.schema.tables for key in t.foreign_keys for c in key.columns}
         sizes: dict[str, dict[str, int]] = {}
         for known in self.facts.columns:
             if known.is_date:
@@ -314,7 +325,7 @@ class Lexicon:
                 sizes.setdefault(known.table, {})[known.column] = len(known.values)
             for value in known.values:
                 words = tokens(value)
-                if not 0 < len(words) <= _LONGEST or (known.table, known.column) in foreign:
+                if not 0 < len(words) <= _LONGEST or (known.table, known.column) in self.foreign:
                     continue
                 meaning = Meaning("value", known.table, known.column, value)
                 stems, folded = _keys(words)

@@ -31,7 +31,13 @@ _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
     ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER})\b", re.IGNORECASE)),
 )
-_NEGATED = re.compile(rf"\b{NOT}\b|n['\u2019]t\b", re.IGNORECASE)
+_NEGATED = re.compile(rf"\b{NOT}\b|n['\u2019]t\b|\b(?:other than|outside|apart from)\b", re.IGNORECASE)
+_EXCLUDED = re.compile(
+    r"(?:\bnot|n['\u2019]t)\s+(?:(?:located|based|living|live|lives|come|comes|coming|are|be)\s+)?"
+    r"(?:in|from|at|of|within|called|named)\s+(?:the\s+)?\Z"
+    r"|\b(?:except|excluding|other than|outside|apart from)\s+(?:(?:of|for|from|in|the|those|category|country)\s+)*\Z",
+    re.IGNORECASE,
+)
 _UNIT = r"(?:days?|weeks?|months?|quarters?|years?|hours?|minutes?|halves|half)"
 _EXTREME = re.compile(rf"\b{SUPERLATIVE}\b", re.IGNORECASE)
 _NO_EXTREME = re.compile(
@@ -95,6 +101,17 @@ def superlatives(question: str) -> tuple[re.Match[str], ...]:
     """The words that ask for the highest or lowest, but for `last year`, `first name` and `largest number first`."""
     out = [match.span() for match in _NO_EXTREME.finditer(question)]
     return tuple(m for m in _EXTREME.finditer(question) if not any(start <= m.start() < end for start, end in out))
+
+
+def is_excluded(question: str, start: int) -> bool:
+    """Whether the stretch that starts there is to be left out: `not in Germany`, `except Seafood`.
+
+    A `but not Tofu` is no such thing: it takes one set of rows from another.
+
+    >>> is_excluded("customers not in Germany", 17), is_excluded("bought Chai but not Tofu", 20)
+    (True, False)
+    """
+    return _EXCLUDED.search(question[:start]) is not None
 
 
 def negations(question: str) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,397 @@
+"""What a question links to: names, values, terms, times, numbers and joins, on Northwind and on odd schemas."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.database.reading import open_database
+from agent.database.schema import Column, ColumnFacts, Facts, ForeignKey, Schema, Table
+from agent.grounding import Grounding, Lexicon, ground, narrow
+from agent.intent import bucket_of, mask, predict
+from memory.semantic import Term
+
+HOME = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Lexicon:
+    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
+    database = open_database(str(HOME / "data/northwind.sqlite"))
+    try:
+        return Lexicon.build(database.schema, database.facts, terms)
+    finally:
+        database.close()
+
+
+@pytest.fixture(scope="module")
+def bare_northwind(northwind: Lexicon) -> Lexicon:
+    """Northwind with no facts and no glossary: the names alone."""
+    return Lexicon.build(northwind.schema, Facts(), ())
+
+
+ODD = """
+CREATE TABLE "order" ("select" INTEGER PRIMARY KEY, "group by" TEXT, "from" TEXT, "customer name" TEXT, placed TEXT);
+CREATE TABLE "Straße und Plätze" ("Straßen-Nr" INTEGER PRIMARY KEY, "Länge (m)" REAL, "order" INTEGER REFERENCES "order");
+CREATE TABLE [it's "quoted"] (id INTEGER PRIMARY KEY, "a.b" TEXT, "order" INTEGER REFERENCES "order");
+CREATE TABLE "고객" ("번호" INTEGER PRIMARY KEY, "이름" TEXT, "도시" TEXT);
+CREATE TABLE "客户" ("名称" TEXT, "城市" TEXT);
+INSERT INTO "order" VALUES
+  (1, 'alpha', 'North Quay', 'O''Neil & Sons', '2020-01-05'),
+  (2, 'beta', 'South', 'x', '2021-03-09');
+INSERT INTO "고객" VALUES (1, '김민수', '부산'), (2, '이서연', '서울');
+INSERT INTO "客户" VALUES ('华为', '深圳');
+"""
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lexicon]:
+    path = tmp_path_factory.mktemp("odd") / "odd.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(ODD)
+    connection.close()
+    database = open_database(str(path))
+    yield Lexicon.build(database.schema, database.facts)
+    database.close()
+
+
+GOLDEN = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "grounding_golden.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("pair", GOLDEN, ids=[pair["question"][:60] for pair in GOLDEN])
+def test_question_links_to_what_it_names(pair: dict[str, object], northwind: Lexicon) -> None:
+    grounding = ground(str(pair["question"]), northwind)
+    intent = predict(grounding.question, grounding)
+    found = {
+        "question": grounding.question,
+        "kind": intent.kind,
+        "tables": list(intent.tables),
+        "mask": mask(grounding.question, grounding),
+        "filters": list(grounding.filters),
+        "limit": grounding.limit,
+        "direction": grounding.direction,
+        "evidence": grounding.evidence.level,
+    }
+    assert found == pair
+
+
+def _values(grounding: Grounding, text: str) -> list[str]:
+    return [f"{link.table}.{link.column}" for link in grounding.links if link.text == text and link.kind == "value"]
+
+
+def test_ambiguous_value_keeps_every_column_it_stands_in(northwind: Lexicon) -> None:
+    found = _values(ground("What about Germany?", northwind), "Germany")
+    assert {"Customers.Country", "Suppliers.Country", "Orders.ShipCountry"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [
+        ("suppliers in Germany", "Suppliers.Country"),
+        ("customers in Germany", "Customers.Country"),
+        ("orders shipped to Germany", "Orders.ShipCountry"),
+        ("customers in Germany and suppliers", "Customers.Country"),
+    ],
+)
+def test_ambiguous_value_goes_with_the_table_that_is_named(question: str, column: str, northwind: Lexicon) -> None:
+    assert _values(ground(question, northwind), "Germany")[0] == column
+
+
+def test_tables_are_closed_over_the_keys_and_joined(northwind: Lexicon) -> None:
+    grounding = ground("Which customers bought Tofu?", northwind)
+    assert set(grounding.tables) == {"Customers", "Orders", "Order Details", "Products"}
+    assert set(grounding.joins) == {
+        "Orders.CustomerID = Customers.CustomerID",
+        '"Order Details".OrderID = Orders.OrderID',
+        '"Order Details".ProductID = Products.ProductID',
+    }
+
+
+def test_tables_looked_at_side_by_side_are_not_joined(northwind: Lexicon) -> None:
+    grounding = ground("Compare the number of customers and suppliers in the UK", northwind)
+    assert set(grounding.tables) == {"Customers", "Suppliers"}
+    assert grounding.joins == ()
+
+
+def test_glossary_term_gives_its_expression_and_tables(northwind: Lexicon) -> None:
+    grounding = ground("revenue of beverages", northwind)
+    assert any("Discount" in expression for expression in grounding.expressions)
+    assert set(grounding.tables) == {"Categories", "Products", "Order Details"}
+
+
+def test_periods_filter_the_date_column_of_the_dialect(northwind: Lexicon) -> None:
+    schema = northwind.schema
+    postgres = Schema(schema.name, "postgres", schema.tables, schema.text, schema.fingerprint)
+    lexicon = Lexicon.build(postgres, northwind.facts, northwind.glossary)
+    assert ground("orders in March 1998", lexicon).filters == (
+        """("Orders"."OrderDate" >= DATE '1998-03-01' AND "Orders"."OrderDate" < DATE '1998-04-01')"""[1:-1],
+    )
+    assert ground("orders per month", lexicon).grouping == """to_char("Orders"."OrderDate", 'YYYY-MM')"""
+    assert ground("orders per month", northwind).grouping == "strftime('%Y-%m', Orders.OrderDate)"
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [
+        ("Which employees were hired in 1993?", "HireDate"),
+        ("Which orders were shipped in 1997?", "ShippedDate"),
+        ("orders in 1997", "OrderDate"),
+        ("orders required in 1997", "RequiredDate"),
+        ("How many orders did Nancy Davolio handle in 1998?", "OrderDate"),
+        ("employees born before 1960", "BirthDate"),
+        ("orders from 1997 that are not shipped", "OrderDate"),
+    ],
+)
+def test_period_goes_with_the_date_column_the_words_speak_of(question: str, column: str, northwind: Lexicon) -> None:
+    date_column = ground(question, northwind).date_column
+    assert date_column is not None
+    assert date_column[1] == column
+
+
+@pytest.mark.parametrize(
+    ("question", "limit", "direction"),
+    [
+        ("top five customers by revenue", 5, "high"),
+        ("the three cheapest products", 3, "low"),
+        ("Which customer placed the most orders?", 1, "high"),
+        ("Who is the oldest employee?", 1, "low"),
+        ("Which ten orders have the lowest freight?", 10, "low"),
+        ("customers with more than 10 orders", None, None),
+        ("customers with at least 5 orders", None, None),
+        ("orders of the last 30 days", None, None),
+        ("orders sorted by freight, highest first", None, None),
+        ("last name of every employee", None, None),
+        ("our best customers by revenue", None, "high"),
+        ("order 10248", None, None),
+        ("How many nights does it last?", None, None),
+    ],
+)
+def test_limit_and_direction(question: str, limit: int | None, direction: str | None, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    assert (grounding.limit, grounding.direction) == (limit, direction)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "customers not in Germany",
+        "customers who never ordered",
+        "products without orders",
+        "customers that don't live in Berlin",
+        "all categories except Seafood",
+    ],
+)
+def test_negations_are_marked(question: str, northwind: Lexicon) -> None:
+    (start, end) = ground(question, northwind).negations[0]
+    assert question[start:end].lower() in {"not", "never", "without", "n't", "except"}
+    assert ground(question.replace(question[start:end], ""), northwind).negations == ()
+
+
+def test_number_after_a_table_names_its_key(northwind: Lexicon) -> None:
+    assert ground("What is the freight of order 10248?", northwind).filters == ("Orders.OrderID = 10248",)
+    assert ground("freight of order number 10248", northwind).filters == ("Orders.OrderID = 10248",)
+
+
+@pytest.mark.parametrize("question", ["custmers in Germny", "Custoemrs in Germany", "phone of Ernst Handl"])
+def test_small_typos_are_forgiven(question: str, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    assert grounding.tables == ("Customers",)
+    assert any(link.quality == "typo" for link in grounding.links)
+    assert grounding.values
+
+
+@pytest.mark.parametrize("question", ["carry the worth", "Which place is nice?", "account for it"])
+def test_plain_words_are_not_taken_for_misspelt_values(question: str, northwind: Lexicon) -> None:
+    assert ground(question, northwind).values == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "level"),
+    [
+        ("How many customers are there?", "strong"),
+        ("revenue in 1997", "strong"),
+        ("Who lives in London?", "strong"),
+        ("What is the weather in Paris tomorrow?", "none"),
+        ("What is the capital of France?", "none"),
+        ("Tell me a joke", "none"),
+        ("2 + 2", "none"),
+        ("Who won the world cup in 1998?", "none"),
+        ("hello", "none"),
+    ],
+)
+def test_evidence_says_how_well_the_question_fits(question: str, level: str, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    assert grounding.evidence.level == level, grounding.evidence
+    assert grounding.nothing_linked == (level == "none")
+    assert bool(grounding.missing) == (level == "none")
+
+
+def test_reason_to_abstain_names_the_unknown_words(northwind: Lexicon) -> None:
+    assert "weather" in ground("What is the weather in Paris tomorrow?", northwind).missing
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Germany의 고객은 몇 명인가요?",
+        "1997년 주문은 몇 개인가요?",
+        "Wie viele Kunden kommen aus Germany?",
+        "¿Cuántos customers hay en Germany?",
+        "Germanyの顧客は何社ですか",
+        "我们有多少客户在Germany?",
+        "Сколько клиентов в Germany?",
+        "كم عدد العملاء في Germany؟",
+        "Germany में कितने ग्राहक हैं?",
+    ],
+)
+def test_other_languages_link_values_and_numbers_and_are_not_abstained(question: str, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    assert not grounding.nothing_linked
+    assert "<value>" in mask(question, grounding) or "<year>" in mask(question, grounding)
+    assert predict(question, grounding).kind == "open"
+
+
+def test_names_alone_suffice_without_facts_and_glossary(bare_northwind: Lexicon) -> None:
+    grounding = ground("How many orders did each customer place in 1997?", bare_northwind)
+    assert set(grounding.tables) == {"Customers", "Orders"}
+    assert predict(grounding.question, grounding).kind == "by_group"
+
+
+@pytest.mark.parametrize(
+    ("question", "tables", "filters"),
+    [
+        ("How many orders came from North Quay?", {"order"}, {'"order"."from" = \'North Quay\''}),
+        ("orders of O'Neil & Sons", {"order"}, {"\"order\".\"customer name\" = 'O''Neil & Sons'"}),
+        ("Straße und Plätze with the greatest Länge", {"Straße und Plätze"}, set()),
+        ("list the it's quoted rows", {'it\'s "quoted"'}, set()),
+        ("부산의 고객", {"고객"}, {"고객.도시 = '부산'"}),
+        ("고객의 이름", {"고객"}, set()),
+        ("客户在深圳", {"客户"}, {"客户.城市 = '深圳'"}),
+    ],
+)
+def test_odd_names_link_and_are_quoted(question: str, tables: set[str], filters: set[str], odd: Lexicon) -> None:
+    grounding = ground(question, odd)
+    assert set(grounding.tables) == tables
+    plain = {condition.replace('"고객"', "고객").replace('"도시"', "도시") for condition in grounding.filters}
+    plain = {condition.replace('"客户"', "客户").replace('"城市"', "城市") for condition in plain}
+    assert plain == filters
+
+
+def test_join_over_odd_names_is_quoted(odd: Lexicon) -> None:
+    assert ground("orders by Straße und Plätze", odd).joins == ('"Straße und Plätze"."order" = "order"."select"',)
+
+
+def test_keys_are_inferred_where_none_are_declared() -> None:
+    def table(name: str, *columns: str) -> Table:
+        return Table(name, tuple(Column(c, "INTEGER", primary_key=place == 0) for place, c in enumerate(columns)))
+
+    tables = (table("author", "author_id", "born"), table("book", "book_id", "author_id"), table("shop", "id"))
+    lexicon = Lexicon.build(Schema("library", "sqlite", tables, "", ""), Facts())
+    assert ground("books per author", lexicon).joins == ("book.author_id = author.author_id",)
+    assert ground("books per shop", lexicon).joins == ()
+
+
+def _large(tables: int) -> tuple[Schema, Facts]:
+    """A schema of `tables` tables in a tree of keys, each with a column of fifty values."""
+    made = []
+    facts = []
+    for number in range(tables):
+        keys = (ForeignKey(("parent_id",), f"area_{(number - 1) // 3:03d}", ("id",)),) if number else ()
+        columns = (Column("id", "INTEGER", primary_key=True), Column("parent_id", "INTEGER"), Column("label", "TEXT"))
+        made.append(Table(f"area_{number:03d}", (*columns, Column(f"measure_{number}", "REAL")), keys))
+        facts.append(ColumnFacts(f"area_{number:03d}", "label", tuple(f"item {number} {k}" for k in range(50))))
+    return Schema("large", "sqlite", tuple(made), "", ""), Facts(tuple(facts))
+
+
+def test_five_hundred_tables_are_indexed_and_narrowed_quickly() -> None:
+    schema, facts = _large(500)
+    began = time.perf_counter()
+    lexicon = Lexicon.build(schema, facts)
+    assert time.perf_counter() - began < 10
+    grounding = ground("average measure_400 of area_400 per area_450", lexicon)
+    assert {"area_400", "area_450"} <= set(grounding.named)
+    began = time.perf_counter()
+    for _ in range(5):
+        ground("average measure_400 of area_400 where label is item 400 7", lexicon)
+    assert (time.perf_counter() - began) / 5 < 0.25
+    shown, mentioned = narrow(schema, grounding, 20)
+    assert len(shown) == max(20, len(grounding.tables))
+    assert set(grounding.tables) <= set(shown)
+    assert set(shown) | set(mentioned) == {table.name for table in schema.tables}
+    assert not set(shown) & set(mentioned)
+    assert list(shown) == sorted(shown)
+
+
+def test_small_schema_is_shown_whole(northwind: Lexicon) -> None:
+    shown, mentioned = narrow(northwind.schema, ground("hello", northwind), 40)
+    assert shown == tuple(table.name for table in northwind.schema.tables)
+    assert mentioned == ()
+
+
+def test_a_question_grounds_within_twenty_milliseconds(northwind: Lexicon) -> None:
+    questions = [pair["question"] for pair in GOLDEN]
+    began = time.perf_counter()
+    for question in questions:
+        predict(question, ground(question, northwind))
+    assert (time.perf_counter() - began) / len(questions) < 0.020
+
+
+_IN_ANOTHER_PROCESS = """
+import json, sys, tomllib
+from agent.database.reading import open_database
+from agent.grounding import Lexicon, ground
+from agent.intent import bucket_of, mask, predict
+from memory.semantic import Term
+home = sys.argv[1]
+listed = tomllib.load(open(home + "/data/glossary/northwind.toml", "rb"))["term"]
+terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
+database = open_database(home + "/data/northwind.sqlite")
+lexicon = Lexicon.build(database.schema, database.facts, terms)
+database.close()
+out = []
+for question in json.load(sys.stdin):
+    g = ground(question, lexicon)
+    out.append([bucket_of(predict(question, g)), mask(question, g), g.noted(), list(g.joins)])
+print(json.dumps(out))
+"""
+
+
+def test_every_process_gives_the_same(northwind: Lexicon) -> None:
+    questions = [pair["question"] for pair in GOLDEN]
+    seen = []
+    for seed in ("1", "77"):
+        answer = subprocess.run(
+            [sys.executable, "-c", _IN_ANOTHER_PROCESS, str(HOME)],
+            input=json.dumps(questions),
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(HOME)},
+        )
+        seen.append(json.loads(answer.stdout))
+    grounded = [ground(question, northwind) for question in questions]
+    here = [[bucket_of(predict(g.question, g)), mask(g.question, g), g.noted(), list(g.joins)] for g in grounded]
+    assert seen[0] == seen[1] == json.loads(json.dumps(here))
+
+
+@pytest.mark.parametrize(
+    "question", ["", " ", "'", '"', "\u200b", "a" * 4000, "how " * 1000, "''''", "<value>", "1" * 500]
+)
+def test_nothing_a_person_types_raises(question: str, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    predict(question, grounding)
+    mask(question, grounding)
+    json.dumps(grounding.noted())
