@@ -9,7 +9,7 @@ import sqlite3
 import stat
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 _LOCK_WAIT = 2.0
 _CONNECT_WAIT = 5
 _LONGEST_PATH = 1_000
+# Relations that this role may select from, without the parts of partitioned tables and those of extensions.
+_READABLE = """
+    SELECT n.nspname, c.relname
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+      AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
+      AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
+"""
 _UNGUARDED = {"mysql": "MySQL", "mariadb": "MariaDB", "mssql": "SQL Server", "oracle": "Oracle", "duckdb": "DuckDB"}
 
 
@@ -317,7 +325,8 @@ def _open_postgres(url: URL, limits: Limits) -> Database:
                     "current_schema()"
                 )
             ).one()
-        schema, namespaces = reflect(engine, name=url.database, dialect="postgres", first=first)
+            readable = frozenset((row[0], row[1]) for row in connection.execute(text(_READABLE)))
+        schema, namespaces = reflect(engine, name=url.database, dialect="postgres", first=first, readable=readable)
     except SQLAlchemyError as problem:
         raise DatabaseUnusableError(_postgres_problem(url, problem)) from None
     finally:
@@ -365,11 +374,19 @@ def _postgres_problem(url: URL, problem: Exception) -> str:
     return f"PostgreSQL cannot be reached at {shown}: {said[:300]}. Check the address, and that the server runs."
 
 
-def reflect(engine: Engine, *, name: str, dialect: str, first: str | None) -> tuple[Schema, tuple[str, ...]]:
+def reflect(
+    engine: Engine,
+    *,
+    name: str,
+    dialect: str,
+    first: str | None,
+    readable: Collection[tuple[str, str]] | None = None,
+) -> tuple[Schema, tuple[str, ...]]:
     """Read a schema with SQLAlchemy; gives it and the namespaces it spans, the `first` (default) one first.
 
     The text is CREATE TABLE as SQLAlchemy writes it for the dialect of the engine, tables in order of name. A table
-    whose name an earlier namespace has too is called `namespace.name`.
+    whose name an earlier namespace has too is called `namespace.name`. With `readable`, only these pairs of namespace
+    and name are kept.
 
     Raises:
         DatabaseUnusableError: there are no tables, or none that this user may see.
@@ -393,7 +410,9 @@ def reflect(engine: Engine, *, name: str, dialect: str, first: str | None) -> tu
         if dialect == "postgres":
             views |= {(namespace, view) for view in inspector.get_materialized_view_names(schema=asked)}
         own = sorted((t for t in collection.tables.values() if t.schema == asked), key=lambda t: t.name)
-        found.update(((namespace, table.name), table) for table in own)
+        found.update(
+            ((namespace, table.name), table) for table in own if readable is None or (namespace, table.name) in readable
+        )
     if not found:
         raise DatabaseUnusableError(f"The database {name} has no tables that this user can see. Choose one that has.")
     names: dict[tuple[str, str], str] = {}

@@ -266,6 +266,8 @@ class Resolver:
         if table is None or node.args.get("catalog") is not None:
             raise self._unknown_table(node)
         self.tables.setdefault(table.name)
+        if not namespace and table.name.startswith(f"{table.namespace}."):
+            _qualify(node, table)
         columns = {self._real(column.name): column.name for column in table.columns}
         return _Source(label, self._renamed(columns, alias), table)
 
@@ -405,6 +407,14 @@ class Resolver:
 
     def _list(self, names: list[str] | tuple[str, ...]) -> str:
         return ", ".join(quoted(name, self._dialect) for name in names)
+
+
+def _qualify(node: exp.Table, table: Table) -> None:
+    """Write "namespace.name", as the schema calls a second table of one name, in its two parts."""
+    if node.args.get("alias") is None:
+        node.set("alias", exp.TableAlias(this=node.this.copy()))
+    node.set("this", exp.to_identifier(table.name.removeprefix(f"{table.namespace}."), quoted=True))
+    node.set("db", exp.to_identifier(table.namespace, quoted=True))
 
 
 def _arms(node: exp.SetOperation) -> list[exp.Expr]:

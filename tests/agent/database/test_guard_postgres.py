@@ -101,6 +101,27 @@ def test_tables_of_all_namespaces_are_read_and_a_second_name_is_qualified(shop: 
     assert {c.name: c.type for c in tables["customers"].columns}["tags"] == "TEXT[]"
 
 
+def test_the_name_that_the_schema_gives_a_second_table_can_be_used(shop: Database) -> None:
+    checked = check('SELECT "hr.customers".id FROM "hr.customers" ORDER BY "hr.customers".id', shop.schema)
+    assert checked.tables == ("hr.customers",)
+    assert shop.run(checked.sql).rows == ((1,), (2,))
+
+
+def test_tables_that_the_role_may_not_read_and_parts_of_tables_are_left_out(url: str) -> None:
+    with psycopg.connect(host=home(url), user="hebbql", dbname="shop", autocommit=True) as admin:
+        admin.execute("CREATE TABLE secrets (a int); CREATE TABLE parts (a int) PARTITION BY RANGE (a)")
+        admin.execute("CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (9)")
+        admin.execute("GRANT SELECT ON parts TO reader")
+    try:
+        database = open_database(url.replace("hebbql@", "reader@"))
+        database.close()
+        names = {table.name for table in database.schema.tables}
+        assert "parts" in names and not names & {"secrets", "parts_1"}
+    finally:
+        with psycopg.connect(host=home(url), user="hebbql", dbname="shop", autocommit=True) as admin:
+            admin.execute("DROP TABLE secrets, parts")
+
+
 def test_the_schema_text_is_the_same_each_time(shop: Database, url: str) -> None:
     again = open_database(url)
     again.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import math
 import os
@@ -160,6 +161,17 @@ def test_a_worker_that_dies_during_a_query_is_reported(runner: Runner) -> None:
     with pytest.raises(QueryFailed) as failed:
         runner.run(ENDLESS, Limits(deadline=5))
     assert failed.value.kind == "worker" and "Ask for less" in failed.value.reason
+
+
+def test_a_caller_who_was_interrupted_never_reads_the_answer_to_another_question(runner: Runner) -> None:
+    runner.run("SELECT 1", Limits())
+    pid = runner.pid
+    assert pid is not None
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(ENDLESS, Limits(deadline=1.0))
+    assert gone(pid, 1)
+    assert runner.run("SELECT 5", Limits()).rows == ((5,),)
 
 
 def test_memory_is_bounded(runner: Runner) -> None:
