@@ -225,6 +225,7 @@ class Resolver:
         alias = node.args.get("alias")
         if isinstance(node, exp.Table):
             source = self._table(node, ctes)
+            alias = node.args.get("alias")
             self._add(node, alias.this if alias is not None else node.this, source, scope)
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery) and alias is None:
             self._relation(node.this, scope, ctes, conditions)
