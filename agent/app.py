@@ -12,10 +12,11 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 
 from agent import ask as loop
 from agent.attempt import Attempt, Understood
@@ -33,11 +34,11 @@ from agent.learning.seed import Refused, SeedReport, Unverified, episode_of, ver
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
 from agent.models.catalogue import find_entry, load_catalogue
 from agent.models.choosing import ModelListing, choose, list_models, needs_pull
-from agent.models.local import load_runtime
-from agent.models.port import Model, ModelError, ModelUnavailableError
+from agent.models.local import LocalModel, load_runtime
+from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
-from agent.prompt import stable_part, write_prompt
+from agent.prompt import is_large, narrowed_part, stable_part, write_prompt
 from agent.question import QuestionError, read_question
 from agent.settings import Settings, SettingsError
 from memory.cognee_store import CogneeStore
@@ -127,7 +128,9 @@ def open_app(
         ledger.abandon("The process ended before this attempt did.")
         semantic = SemanticMemory(ledger)
         _see_schema(semantic, database.schema, folder)
-        semantic.load(read_glossary(settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, warn=say))
+        semantic.load(
+            read_glossary(settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, warn=say)
+        )
         recall = Recall(episodes=ledger, store=store, embedder=embedder, notice=say)
         app = App(
             settings=settings,
@@ -164,6 +167,7 @@ class App:
     say: Say
     progress: DownloadProgress
     opened: ExitStack = field(repr=False)
+    _warming: Thread | None = field(default=None, init=False, repr=False)
 
     @property
     def schema(self) -> Schema:
@@ -190,13 +194,14 @@ class App:
     def ask(self, question: str) -> Iterator[Attempt]:
         """Answer a question; yields the growing attempt. Raises QuestionError for what is no question."""
         attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
+        self._warm_up()
         yield from loop.ask(
             attempt,
             understand=self.understand,
             missing=lambda understood: understood.grounding.missing,
             recall=self.recalled,
             approach=self.approach,
-            prompt=lambda grown: write_prompt(grown, stable=self.stable, facts=self.settings.show_facts),
+            prompt=self.prompt,
             model=self.model,
             database=self,
             journal=LedgerJournal(self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect),
@@ -224,6 +229,29 @@ class App:
         bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
         with self.ledger.connection() as connection:
             return self.synapses.best_next(connection, bucket, APPROACHES, time.time())[0].candidate
+
+    def prompt(self, attempt: Attempt) -> Prompt:
+        """What the model is shown next. A large schema is narrowed to what the question links to."""
+        assert attempt.understood is not None, "an attempt is understood before it is drafted"
+        stable = self.stable
+        if is_large(self.schema):
+            stable = narrowed_part(self.schema, self.database.facts, attempt.understood)
+        return write_prompt(attempt, stable=stable, facts=self.settings.show_facts)
+
+    def _warm_up(self) -> None:
+        """Load a local model while memories are recalled. What goes wrong is said by the first draft."""
+        model = self.model
+        if not isinstance(model, LocalModel) or self._warming is not None:
+            return
+        stable = None if is_large(self.schema) else self.stable
+
+        def prepare() -> None:
+            with suppress(ModelError):
+                model.prepare(stable)
+
+        self._warming = Thread(target=prepare, name="warm-up", daemon=True)
+        self._warming.start()
+        self.opened.callback(self._warming.join)
 
     def check(self, sql: str) -> CheckedQuery:
         return check(sql, self.schema)
@@ -256,7 +284,9 @@ class App:
         self.bring_up_to_date()
         return outcome
 
-    def select(self, *, episode: str | None = None, bucket: str | None = None, batch: str | None = None) -> tuple[Episode, ...]:
+    def select(
+        self, *, episode: str | None = None, bucket: str | None = None, batch: str | None = None
+    ) -> tuple[Episode, ...]:
         """Find episodes by the start of an id, by bucket or by batch. Raises FeedbackError when none is there."""
         if batch is not None:
             found = self.ledger.episodes(batch=batch)
@@ -287,7 +317,9 @@ class App:
             )
         done = "erased" if erase else "forgotten"
         proof = ("ledger: not active", "vectors and graph, read without the registry: not there")
-        return Outcome(f"{len(gone)} episode(s) {done}; none is left in the store.", (), tuple(map(str, sorted(gone))), proof)
+        return Outcome(
+            f"{len(gone)} episode(s) {done}; none is left in the store.", (), tuple(map(str, sorted(gone))), proof
+        )
 
     def seed(self, pack: Path | None = None) -> SeedReport:
         """Load a pack. A wrong pair is refused by name, the others are remembered together.
@@ -473,7 +505,11 @@ def _check_ledger(app: App) -> str:
 
 def _check_guard(app: App) -> str:
     table = _quoted(app.schema.tables[0].name)
-    hostile = (f"DELETE FROM {table}", f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d", "ATTACH 'x' AS y")
+    hostile = (
+        f"DELETE FROM {table}",
+        f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d",
+        "ATTACH 'x' AS y",
+    )
     for sql in hostile:
         try:
             app.check(sql)
@@ -492,7 +528,9 @@ def _check_embedder() -> str:
 
 def _check_store(app: App) -> str:
     if waiting := app.ledger.outbox(1):
-        raise Broken(f"changes from number {waiting[0].number} on wait for Cognee", "Ask any question: it retries them.")
+        raise Broken(
+            f"changes from number {waiting[0].number} on wait for Cognee", "Ask any question: it retries them."
+        )
     wrong = []
     for counted in app.ledger.buckets():
         expected = {episode.id for episode in app.ledger.episodes(counted.bucket)}

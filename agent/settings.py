@@ -54,7 +54,7 @@ class Settings:
         """Read the variables that are set and not empty.
 
         Raises:
-            SettingsError: one is not a number, or not above zero.
+            SettingsError: one is not a number above zero, or not yes or no.
         """
         default = cls()
         words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}
@@ -69,6 +69,12 @@ class Settings:
             if not 0 < value < float("inf"):
                 raise SettingsError(f"HEBBQL_{name.upper()} must be a number above 0, not {words[name]!r}.")
             return value
+
+        def yes_or_no(name: str, otherwise: bool) -> bool:
+            known = {"": otherwise, "1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
+            if (word := words[name].lower()) not in known:
+                raise SettingsError(f"HEBBQL_{name.upper()} must be yes or no, not {words[name]!r}.")
+            return known[word]
 
         return cls(
             database=words["database"] or default.database,
@@ -89,5 +95,5 @@ class Settings:
             threads=int(number("threads") or 0) or None,
             context_tokens=int(number("context_tokens") or default.context_tokens),
             recall_limit=int(number("recall_limit") or default.recall_limit),
-            show_facts=words["show_facts"].lower() not in ("0", "no", "off", "false") if words["show_facts"] else default.show_facts,
+            show_facts=yes_or_no("show_facts", default.show_facts),
         )

@@ -31,11 +31,15 @@ cli.add_typer(models, name="models")
 
 Database = Annotated[
     str | None,
-    typer.Option("--db", metavar="URL", help="SQLite file or SQLAlchemy URL; Northwind by default.", show_default=False),
+    typer.Option(
+        "--db", metavar="URL", help="SQLite file or SQLAlchemy URL; Northwind by default.", show_default=False
+    ),
 ]
 Brain = Annotated[
     Path | None,
-    typer.Option("--brain", metavar="DIR", help="Folder of the memory; one per database by default.", show_default=False),
+    typer.Option(
+        "--brain", metavar="DIR", help="Folder of the memory; one per database by default.", show_default=False
+    ),
 ]
 ModelName = Annotated[
     str | None,
@@ -99,7 +103,7 @@ def feedback(
     from agent.doors import rendering
 
     if (verdict is None) == (sql is None) or verdict not in (None, "good", "bad"):
-        _stop("Say one of: hebbql feedback ID good | bad | --sql \"SELECT …\"", USAGE, as_json=as_json)
+        _stop('Say one of: hebbql feedback ID good | bad | --sql "SELECT …"', USAGE, as_json=as_json)
     with _opened(db, brain, None, as_json=as_json) as app:
         rendering.outcome(app.feedback(attempt, verdict=verdict, sql=sql), as_json=as_json)
 
@@ -228,8 +232,8 @@ def _failures(as_json: bool) -> Iterator[None]:
 
 def _stop(message: str, code: int, *, as_json: bool = False) -> None:
     if as_json:
-        typer.echo(json.dumps({"status": "usage" if code == USAGE else "failed", "message": message}, ensure_ascii=False))
+        typer.echo(
+            json.dumps({"status": "usage" if code == USAGE else "failed", "message": message}, ensure_ascii=False)
+        )
     typer.echo(f"hebbql: {message}", err=True)
     raise SystemExit(code)
-
-

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.app import DownloadProgress, ModelListing
+    from agent.app import DownloadProgress
     from agent.attempt import Attempt
     from agent.doctor import Finding
     from agent.learning.feedback import Outcome
     from agent.learning.seed import SeedReport
+    from agent.models.choosing import ModelListing
 
 SHOWN_ROWS = 50
 
@@ -118,7 +119,9 @@ def answer_json(attempt: Attempt) -> dict[str, Any]:
             }
             for memory in attempt.recalled
         ],
-        "attempts": [{"sql": draft.sql or draft.reply.text, "problem": draft.problem or None} for draft in attempt.drafts],
+        "attempts": [
+            {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None} for draft in attempt.drafts
+        ],
         "seconds": {
             "total": round(attempt.total_seconds, 3),
             "recall": round(attempt.recall_seconds, 3),
@@ -194,7 +197,9 @@ def seeded(report: SeedReport, *, as_json: bool) -> None:
     if as_json:
         _print_json(asdict(report))
         return
-    print(f"{report.pack}: {report.remembered} remembered, {report.known} known already, {len(report.refused)} refused.")
+    print(
+        f"{report.pack}: {report.remembered} remembered, {report.known} known already, {len(report.refused)} refused."
+    )
     for refused in report.refused:
         print(f"  {plain(refused.name)}: {plain(refused.reason)}")
 

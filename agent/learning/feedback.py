@@ -71,7 +71,9 @@ class Teacher:
     def _settled(self, attempt: str) -> Mapping[str, Any]:
         record = self.ledger.attempt(attempt)
         if record is None:
-            raise FeedbackError(f"There is no attempt {attempt} in this brain. `hebbql ask` prints the id of each answer.")
+            raise FeedbackError(
+                f"There is no attempt {attempt} in this brain. `hebbql ask` prints the id of each answer."
+            )
         if record.settled is None or "bucket" not in record.settled:
             raise FeedbackError(f"Attempt {attempt} has no answer to judge (it is open, was cut off, or was erased).")
         return record.settled

@@ -64,7 +64,9 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
             continue
         pair = _read(line, number, path)
         if pair.id in pairs:
-            raise QuestionFileError(f"{path}, line {number}: the id {pair.id!r} stands in line {pairs[pair.id].line} too.")
+            raise QuestionFileError(
+                f"{path}, line {number}: the id {pair.id!r} stands in line {pairs[pair.id].line} too."
+            )
         pairs[pair.id] = pair
     if not pairs:
         raise QuestionFileError(f"{path} holds no question. Each line is an object with id, question and sql.")

@@ -61,7 +61,15 @@ def verify(pair: Pair, *, run: Callable[[str], Result]) -> Result:
 
 
 def episode_of(
-    pair: Pair, result: Result, understood: Understood, *, dialect: str, origin: str, verifier: str, batch: str, schema: str
+    pair: Pair,
+    result: Result,
+    understood: Understood,
+    *,
+    dialect: str,
+    origin: str,
+    verifier: str,
+    batch: str,
+    schema: str,
 ) -> Episode:
     """Make the episode of a verified pair. `schema` is the fingerprint it was verified on."""
     return Episode(

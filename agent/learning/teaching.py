@@ -14,7 +14,9 @@ from agent.database.result import QueryRejected
 from agent.database.schema import Schema
 from memory.semantic import Term
 
-_SENTENCE = re.compile(r"^\s*(?P<names>.{1,120}?)\s*(?:=|:=|\bmeans?\b|\bis\b|\bare\b|\bstands? for\b)\s*(?P<meaning>.+)$", re.I)
+_SENTENCE = re.compile(
+    r"^\s*(?P<names>.{1,120}?)\s*(?:=|:=|\bmeans?\b|\bis\b|\bare\b|\bstands? for\b)\s*(?P<meaning>.+)$", re.I
+)
 _LOOKS_LIKE_SQL = re.compile(r"[*/+()'\"]|\w\.\w|[<>=]|\s-\s")
 
 
@@ -42,17 +44,17 @@ def read_teaching(text: str, schema: Schema) -> Term:
     if not names:
         raise TeachingError('The term has no name. Say it as "NAME means EXPRESSION".')
     if not _LOOKS_LIKE_SQL.search(meaning) and not _is_column(meaning, schema):
-        return Term(names=names, meaning=meaning, expression=None, tables=(), origin="teach")
+        return Term(names=names, meaning=meaning, expression=None, tables=(), origin="person")
     try:
         expression, tables = hold_expression(meaning, schema)
     except QueryRejected as rejected:
         if re.search(r"\s(?:the|a|an|is|are|of|before|after|without|includes?|excludes?)\s", f" {meaning} ", re.I):
-            return Term(names=names, meaning=meaning, expression=None, tables=(), origin="teach")
+            return Term(names=names, meaning=meaning, expression=None, tables=(), origin="person")
         raise TeachingError(
             f"{meaning!r} does not hold on this database: {rejected.reason} Write columns as Table.Column, "
             "or say it in plain words."
         ) from rejected
-    return Term(names=names, meaning=meaning, expression=expression, tables=tables, origin="teach")
+    return Term(names=names, meaning=meaning, expression=expression, tables=tables, origin="person")
 
 
 def hold_expression(expression: str, schema: Schema, tables: tuple[str, ...] = ()) -> tuple[str, tuple[str, ...]]:
@@ -107,7 +109,8 @@ def read_glossary(path: Path, schema: Schema, *, warn: Callable[[str], None]) ->
         except QueryRejected as rejected:
             warn(f"The term {entry.names[0]!r} of {path.name} is left out: {rejected.reason}")
             continue
-        terms.append(Term(tuple(entry.names), entry.meaning, expression or None, tuple(entry.tables), f"file:{path.name}"))
+        origin = f"glossary:{path.name}"
+        terms.append(Term(tuple(entry.names), entry.meaning, expression or None, tuple(entry.tables), origin))
     return tuple(terms)
 
 
@@ -145,5 +148,3 @@ def _owner(column: str, table: str, schema: Schema, *, among: tuple[str, ...]) -
     if not preferred:
         raise QueryRejected(f"there is no column {full}.", rule="unknown_column")
     raise QueryRejected(f"{full} is a column of {', '.join(preferred)}; say which.", rule="unknown_column")
-
-
