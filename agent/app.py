@@ -288,10 +288,7 @@ class App:
         self, *, episode: str | None = None, bucket: str | None = None, batch: str | None = None
     ) -> tuple[Episode, ...]:
         """Find episodes by the start of an id, by bucket or by batch. Raises FeedbackError when none is there."""
-        if batch is not None:
-            found = self.ledger.episodes(batch=batch)
-        else:
-            found = self.ledger.episodes(bucket)
+        found = self.ledger.episodes(bucket, batch=batch)
         if episode is not None:
             found = tuple(one for one in found if str(one.id).startswith(episode.lower()))
             if len(found) > 1:
@@ -313,7 +310,8 @@ class App:
         left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store.members(bucket)} & gone
         if left:
             raise StoreError(
-                f"{len(left)} of {len(gone)} episodes are still in the episode store. Run `hebbql doctor`, then forget again."
+                f"{len(left)} of {len(gone)} episodes are still in the episode store. "
+                "Run `hebbql doctor`, then forget again."
             )
         done = "erased" if erase else "forgotten"
         proof = ("ledger: not active", "vectors and graph, read without the registry: not there")

@@ -111,10 +111,7 @@ class Teacher:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, given)
             gone = () if verdict == "good" else self._take_out(entry, body, attempt, keep=right)
             new = entry.remember(right, again=True)
-            if verdict == "good":
-                rewarded = tuple(dict.fromkeys((*fired(body), *shown)))
-            else:
-                rewarded = shown
+            rewarded = (*fired(body), *shown) if verdict == "good" else shown
             self._move(entry, body, rewarded, reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
         wrong = f" {len(gone)} wrong episode(s) forgotten." if gone else ""

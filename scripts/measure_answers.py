@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure how often a model answers right, on questions kept for choosing, with and without memory.
 
-    .venv/bin/python scripts/measure_answers --model 0.5b --arms schema,memory --write
+    .venv/bin/python scripts/measure_answers.py --model 0.5b --arms schema,memory --write
 
 Each answer must give the gold result (`agent/database/comparing.py`). The brain is a fresh one with the seed pack
 in it; nothing is learned while measuring. Accuracy comes with its 95 % Wilson interval, seconds are medians of
@@ -85,7 +85,7 @@ def main() -> int:
         path = ROOT / "runs" / "reference" / f"answers-{given.questions.stem}-{given.model.replace('.', '_')}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         head = {
-            "command": "scripts/measure_answers " + " ".join(sys.argv[1:]),
+            "command": "scripts/measure_answers.py " + " ".join(sys.argv[1:]),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         }
         path.write_text(json.dumps(head | {"arms": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
