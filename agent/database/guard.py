@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.database.functions import ALLOWED, INSTEAD
-from agent.database.naming import nearest
+from agent.database.naming import nearest, quoted
 from agent.database.result import QueryRejected
 from agent.database.schema import Schema
 
@@ -105,6 +105,10 @@ def check(sql: str, schema: Schema) -> CheckedQuery:
         written, tables = _pass(sql, schema)
         # What runs is judged once more as it is written, so that nothing hangs on how it was read at first.
         again, _ = _pass(written, schema)
+    except QueryRejected as rejected:
+        if rejected.rule not in ("syntax", "unknown_table", "unknown_column", "unknown_source"):
+            raise
+        raise QueryRejected(rejected.reason + _unquoted(sql, schema), rule=rejected.rule) from None
     except SqlglotError as problem:
         raise QueryRejected(_plain(problem), rule="syntax") from None
     except RecursionError:
@@ -169,6 +173,23 @@ def parse_query(sql: str, name: str) -> exp.Expr:
     tree = parse_statement(sql, name)
     _must_be_query(tree)
     return tree
+
+
+def _unquoted(sql: str, schema: Schema) -> str:
+    """Name the tables and columns of more than one word that stand in the SQL without their quotes."""
+    names = dict.fromkeys(
+        name
+        for table in schema.tables
+        for name in (table.name, *(column.name for column in table.columns))
+        if re.search(r"[\s-]", name)
+    )
+    code = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", " '' ", sql)
+    found = [
+        quoted(name, schema.dialect)
+        for name in names
+        if re.search(r"(?<!\w)" + r"\s+".join(map(re.escape, name.split())) + r"(?!\w)", code, re.IGNORECASE)
+    ]
+    return f" A name of more than one word is written in double quotes: {', '.join(found[:3])}." if found else ""
 
 
 def too_deep() -> QueryRejected:

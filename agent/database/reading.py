@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LOCK_WAIT = 2.0
 _CONNECT_WAIT = 5
 _LONGEST_PATH = 1_000
+_READING_OPTIONS = "-c default_transaction_read_only=on -c statement_timeout=30000 -c lock_timeout=2000"
 # Relations that this role may select from, without the parts of partitioned tables and those of extensions.
 _READABLE = """
     SELECT n.nspname, c.relname
@@ -315,7 +316,7 @@ def _open_postgres(url: URL, limits: Limits) -> Database:
             poolclass=NullPool,
             connect_args={
                 "connect_timeout": _CONNECT_WAIT,
-                "options": "-c default_transaction_read_only=on -c statement_timeout=30000 -c lock_timeout=2000",
+                "options": f"{url.query.get('options', '')} {_READING_OPTIONS}".strip(),
             },
         )
         with engine.connect() as connection:

@@ -217,17 +217,18 @@ class Postgres:
             connection.close()
             connection = self._open()
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        for name, value in (
-            ("statement_timeout", f"{max(1, round(deadline * 1000))}ms"),
-            ("lock_timeout", f"{round(_LOCK_WAIT * 1000)}ms"),
-            ("idle_in_transaction_session_timeout", f"{round((deadline + _GRACE) * 1000)}ms"),
-            ("search_path", self._search_path),
-            ("datestyle", "ISO, YMD"),
-            ("intervalstyle", "postgres"),
-            ("bytea_output", "hex"),
-            ("max_parallel_workers_per_gather", "0"),
-        ):
-            connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+        settings = {
+            "statement_timeout": f"{max(1, round(deadline * 1000))}ms",
+            "lock_timeout": f"{round(_LOCK_WAIT * 1000)}ms",
+            "idle_in_transaction_session_timeout": f"{round((deadline + _GRACE) * 1000)}ms",
+            "search_path": self._search_path,
+            "datestyle": "ISO, YMD",
+            "intervalstyle": "postgres",
+            "bytea_output": "hex",
+            "max_parallel_workers_per_gather": "0",
+        }
+        calls = ", ".join(["pg_catalog.set_config(%s, %s, true)"] * len(settings))
+        connection.execute(f"SELECT {calls}", [part for pair in settings.items() for part in pair])
         return connection
 
     def _refused(self, problem: Any) -> Refused:
