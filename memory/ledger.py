@@ -20,7 +20,6 @@ from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
 from memory.episode import Episode
 from memory.errors import (
     BrainDamagedError,
-    BrainError,
     BrainForeignError,
     BrainNewerError,
     UnknownAttemptError,
@@ -215,7 +214,7 @@ class Transaction:
         position = self.append(EventKind.EPISODE_FORGOTTEN, str(id), {"reason": reason})
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(state="forgotten"))
         self._between("episode row")
-        lexicon.remove(self.connection, known.position, scrub=False)
+        lexicon.remove(self.connection, known.position)
         self._between("episode words")
         self._queue(position, "forget", known.bucket, str(id))
         return True
@@ -242,7 +241,7 @@ class Transaction:
         blank = {"state": "erased", "kind": "", "tables": "[]", "batch": ""}
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(blank))
         self._between("episode row")
-        lexicon.remove(self.connection, known.position, scrub=True)
+        lexicon.remove(self.connection, known.position)
         self._between("episode words")
         self._queue(position, "rewrite", known.bucket, str(id))
         self.erased = True
@@ -430,6 +429,8 @@ class Ledger:
                     connection.execute(text("LOCK TABLE ledger IN EXCLUSIVE MODE"))
                 transaction = Transaction(connection, clock=self._clock, between=self.between, newest=False)
                 yield transaction
+                if transaction.erased:
+                    lexicon.scrub(connection)
                 self.between("before commit")
             self.between("after commit")
             if transaction.erased:
@@ -678,17 +679,3 @@ def _loaded(body: str | None) -> Content | None:
 
 def _micros(seconds: float) -> int:
     return round(seconds * 1e6)
-
-
-__all__ = [
-    "Action",
-    "AttemptRecord",
-    "BrainError",
-    "BucketCount",
-    "Event",
-    "EventKind",
-    "Ledger",
-    "Queued",
-    "Transaction",
-    "Verification",
-]

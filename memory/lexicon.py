@@ -51,10 +51,14 @@ def add(connection: Connection, position: int, question: str, masked: str) -> No
     )
 
 
-def remove(connection: Connection, position: int, *, scrub: bool) -> None:
-    """Take one episode out. With `scrub` the index is rebuilt, as FTS5 keeps deleted words until it merges."""
+def remove(connection: Connection, position: int) -> None:
+    """Take one episode out, so that it is not found. Its words may stay in the index until `scrub`."""
     connection.execute(text("DELETE FROM lexicon WHERE rowid = :position"), {"position": position})
-    if scrub and connection.dialect.name == "sqlite":
+
+
+def scrub(connection: Connection) -> None:
+    """Build the index anew: FTS5 keeps the words of what was deleted until it happens to merge them away."""
+    if connection.dialect.name == "sqlite":
         connection.execute(text("INSERT INTO lexicon (lexicon) VALUES ('rebuild')"))
 
 

@@ -32,11 +32,13 @@ MARKER = "hebbql-store.json"
 class Marker:
     """Whose data a store's folder holds, and the generation it was brought to.
 
-    `writing` names the buckets that a drain was writing; it is empty unless a drain runs or was cut off.
+    `index` says what the texts were indexed with. `writing` names the buckets that a drain was writing; it is empty
+    unless a drain runs or was cut off.
     """
 
     store: str
     generation: int
+    index: str = ""
     writing: tuple[str, ...] = ()
 
 
@@ -72,7 +74,7 @@ def read_marker(folder: Path) -> Marker | None:
     path = folder / MARKER
     try:
         body = json.loads(path.read_bytes())
-        return Marker(str(body["store"]), int(body["generation"]), tuple(body["writing"]))
+        return Marker(str(body["store"]), int(body["generation"]), str(body.get("index", "")), tuple(body["writing"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -100,11 +102,14 @@ def write_marker(folder: Path, marker: Marker) -> None:
         ) from error
 
 
-def standing(ledger: Ledger, folder: Path) -> Standing:
+def standing(ledger: Ledger, folder: Path, *, index: str = "") -> Standing:
     """Tell how the store in `folder` stands to the ledger, from the marker alone.
 
+    `index` names what texts are indexed with now, as the embedder's id; where it differs, nothing would be found.
+
     Raises:
-        BrainForeignError: the folder holds the memories of another brain, or of a later state of this one.
+        BrainForeignError: the folder holds the memories of another brain, or of a later state of this one, or was
+            indexed with something else.
         BrainDamagedError: the marker cannot be read.
     """
     marker, generation = read_marker(folder), ledger.generation
@@ -120,6 +125,11 @@ def standing(ledger: Ledger, folder: Path) -> Standing:
             f"{folder} is newer than its ledger (generation {marker.generation}, the ledger has {generation}), so "
             f"the ledger was replaced by an old copy. Put the newer one back, or delete {folder} to go on from the old."
         )
+    if marker.index != index:
+        raise BrainForeignError(
+            f"{folder} was indexed with {marker.index or 'nothing named'}, and now it is {index or 'nothing named'}. "
+            f"Delete {folder}: it is rebuilt from the ledger and nothing is lost."
+        )
     if marker.writing and marker.generation >= generation - 1:
         return Standing("cut_off", marker.writing)
     return Standing("current" if marker.generation == generation else "behind")
@@ -131,19 +141,20 @@ def drain(
     *,
     text: Callable[[Episode], str],
     folder: Path | None = None,
+    index: str = "",
     limit: int | None = None,
 ) -> Drained:
     """Apply queued changes to the store, oldest first, and ack each bucket when the store has confirmed it.
 
     `text` gives what an episode is found by. `folder` is where the store keeps its data and gets its marker; None
-    for a store that keeps nothing. `limit` is the most changes to take. When the store raises, what it confirmed
-    before stays acked, and the rest stays queued. With a folder, `reconcile` is run first.
+    for a store that keeps nothing. `index`: see `standing`. `limit` is the most changes to take. When the store raises,
+    what it confirmed before stays acked, and the rest stays queued. With a folder, `reconcile` is run first.
 
     Raises:
         BrainForeignError, BrainDamagedError: see `standing`.
     """
     if folder is not None:
-        reconcile(ledger, store, folder=folder)
+        reconcile(ledger, store, folder=folder, index=index)
     queued = ledger.outbox(limit)
     if not queued:
         return Drained()
@@ -151,7 +162,7 @@ def drain(
     for change in queued:
         by_bucket.setdefault(change.bucket, []).append(change)
     if folder is not None:
-        write_marker(folder, Marker(ledger.store, ledger.generation, tuple(by_bucket)))
+        write_marker(folder, Marker(ledger.store, ledger.generation, index, tuple(by_bucket)))
         ledger.between("marker writing")
     remembered = forgotten = rewritten = 0
     for bucket, changes in by_bucket.items():
@@ -176,13 +187,13 @@ def drain(
     with ledger.transaction() as transaction:
         generation = transaction.advance_generation()
     if folder is not None:
-        write_marker(folder, Marker(ledger.store, generation))
+        write_marker(folder, Marker(ledger.store, generation, index))
         ledger.between("marker current")
     return Drained(len(queued), tuple(by_bucket), remembered, forgotten, rewritten)
 
 
 def reconcile(
-    ledger: Ledger, store: EpisodeStore, *, folder: Path | None = None, thorough: bool = False
+    ledger: Ledger, store: EpisodeStore, *, folder: Path | None = None, index: str = "", thorough: bool = False
 ) -> tuple[str, ...]:
     """Queue every bucket that the store may hold wrongly to be written anew, and give their names. Then drain.
 
@@ -193,7 +204,7 @@ def reconcile(
     Raises:
         BrainForeignError, BrainDamagedError: see `standing`.
     """
-    found = standing(ledger, folder) if folder is not None else Standing("behind")
+    found = standing(ledger, folder, index=index) if folder is not None else Standing("behind")
     reasons = dict.fromkeys(found.buckets, "a write was cut off")
     if thorough or found.state == "behind":
         pending = {change.episode for change in ledger.outbox()}
@@ -211,7 +222,7 @@ def reconcile(
                 transaction.doubt(bucket, reasons[bucket])
     if folder is not None and found.state in ("cut_off", "behind"):
         # From here on the outbox knows what is in doubt, so the marker need not say it again.
-        write_marker(folder, Marker(ledger.store, ledger.generation))
+        write_marker(folder, Marker(ledger.store, ledger.generation, index))
         ledger.between("marker reconciled")
     return doubted
 

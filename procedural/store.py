@@ -18,7 +18,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    delete,
     insert,
     select,
     update,
@@ -159,11 +158,6 @@ class SynapseStore:
     def buckets(self, connection: Connection) -> tuple[Bucket, ...]:
         rows = connection.execute(select(BUCKETS).order_by(BUCKETS.c.bucket))
         return tuple(Bucket(row.bucket, row.kind, tuple(json.loads(row.tables))) for row in rows)
-
-    def drop(self, connection: Connection, target: Target) -> int:
-        """Take a target out of every bucket, as when its episode is erased. Gives how many synapses went."""
-        gone = delete(SYNAPSES).where(SYNAPSES.c.target_kind == target.kind, SYNAPSES.c.target == target.name)
-        return connection.execute(gone).rowcount
 
     def best_next(
         self,

@@ -188,7 +188,7 @@ def test_a_store_that_is_current_is_not_asked_anything(ledger: Ledger, store: Wa
 def test_buckets_of_a_drain_that_was_cut_off_are_written_anew(ledger: Ledger, store: Watched, folder: Path) -> None:
     remember(ledger, FIRST, OTHER)
     drain(ledger, store, text=text, folder=folder)
-    write_marker(folder, Marker(ledger.store, ledger.generation, (OTHER.bucket,)))
+    write_marker(folder, Marker(ledger.store, ledger.generation, writing=(OTHER.bucket,)))
     store.asked.clear()
     remember(ledger, SECOND)
     drain(ledger, store, text=text, folder=folder)
@@ -263,6 +263,21 @@ def test_a_store_newer_than_its_ledger_is_refused(ledger: Ledger, store: Watched
     write_marker(folder, Marker(ledger.store, ledger.generation + 1))
     with pytest.raises(BrainForeignError, match="old copy"):
         standing(ledger, folder)
+
+
+def test_a_store_indexed_with_another_embedder_is_refused_with_the_way_out(
+    ledger: Ledger, store: Watched, folder: Path
+) -> None:
+    remember(ledger, FIRST)
+    drain(ledger, store, text=text, folder=folder, index="old")
+    remember(ledger, SECOND)
+    with pytest.raises(BrainForeignError, match=r"indexed with old, and now it is new.*rebuilt"):
+        drain(ledger, store, text=text, folder=folder, index="new")
+    shutil.rmtree(folder)
+    fresh = Watched()
+    drain(ledger, fresh, text=text, folder=folder, index="new")
+    assert fresh.members(FIRST.bucket) == {FIRST.id, SECOND.id}
+    assert standing(ledger, folder, index="new").state == "current"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"store": "x"})])

@@ -197,11 +197,13 @@ def test_a_way_that_stops_working_is_left(connection: Connection, store: Synapse
         assert tries < 5
 
 
-def test_an_erased_episode_leaves_every_bucket(connection: Connection, store: SynapseStore) -> None:
-    store.fire(connection, GERMANY, [Target("episode", "e1"), approach("direct")], 1.0, 0.0)
-    store.fire(connection, ORDERS, [Target("episode", "e1")], 1.0, 0.0)
-    assert store.drop(connection, Target("episode", "e1")) == 2
-    assert [one.target for one in store.synapses(connection)] == ["direct"]
+def test_what_is_given_up_comes_after_what_ranks_lower_but_still_has_a_chance(
+    connection: Connection, store: SynapseStore
+) -> None:
+    fire(store, connection, GERMANY, "direct", "-" * 17 + "+" * 9)
+    fire(store, connection, GERMANY, "adapt", "--")
+    adapt, direct = store.best_next(connection, GERMANY, ("direct", "adapt"), 0.0)
+    assert (adapt.candidate, direct.given_up) == ("adapt", True) and adapt.rank < direct.rank
 
 
 def kind(one: Synapse) -> tuple[str, str, str]:
