@@ -22,6 +22,7 @@ import shutil
 import sys
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -115,6 +116,8 @@ def _silence_cognee() -> None:
     name = "cognee.shared.logging_utils"
     if name in sys.modules:
         return
+    # Said while the classes of litellm are built; about neither the user's code nor ours.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic\.")
     package = importlib.util.find_spec("cognee")
     if package is None or package.origin is None:
         raise StoreError("Cognee is not installed. Install the exact versions of the lock again, then retry.")
@@ -204,28 +207,33 @@ class CogneeStore:
 
     def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
         """Write episodes into the bucket's dataset, in one run. What is there already is written over."""
+        dataset = self._dataset(bucket)
         if episodes:
-            self._do(lambda cognee: cognee.remember(self._dataset(bucket), episodes))
+            self._do(lambda cognee: cognee.remember(dataset, episodes))
 
     def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
         """Search one dataset by the cosine of its texts to `text`, best first. An unknown bucket has none."""
+        dataset = self._dataset(bucket)
         if limit < 1:
             return ()
         [vector] = self._embedder.embed([text])
-        return self._do(lambda cognee: cognee.recall(self._dataset(bucket), vector, limit))
+        return self._do(lambda cognee: cognee.recall(dataset, vector, limit))
 
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         """Take episodes out of search. Their bytes stay in the files until `erase`."""
+        dataset = self._dataset(bucket)
         if ids:
-            self._do(lambda cognee: cognee.forget(self._dataset(bucket), ids))
+            self._do(lambda cognee: cognee.forget(dataset, ids))
 
     def erase(self, bucket: str, survivors: Sequence[Indexed]) -> None:
         """Delete the bucket's files and write the survivors into new ones."""
-        self._do(lambda cognee: cognee.erase(self._dataset(bucket), survivors))
+        dataset = self._dataset(bucket)
+        self._do(lambda cognee: cognee.erase(dataset, survivors))
 
     def members(self, bucket: str) -> frozenset[uuid.UUID]:
         """Read the ids from the vector files and the graph themselves, not from Cognee's lists of them."""
-        return self._do(lambda cognee: cognee.members(self._dataset(bucket)))
+        dataset = self._dataset(bucket)
+        return self._do(lambda cognee: cognee.members(dataset))
 
     def close(self) -> None:
         """Close every file, end the thread and free the folder for another store. Safe to call twice."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +54,7 @@ def test_a_bucket_never_written_holds_and_finds_nothing(store: EpisodeStore, buc
 def test_a_paraphrase_finds_its_episode_first_and_scores_fall(store: EpisodeStore, bucket: str) -> None:
     store.remember(bucket, [CUSTOMERS, REVENUE, LATE])
     hits = store.recall(bucket, "What is the head count of German buyers?", 3)
-    assert [hit.id for hit in hits][0] == CUSTOMERS.id
+    assert next(hit.id for hit in hits) == CUSTOMERS.id
     assert len(hits) == 3
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)

@@ -1,0 +1,327 @@
+"""What only Cognee has to prove: that it is confined, silent and offline, erases bytes, and comes back from damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.cognee_store import CogneeStore
+from memory.embedder import MiniLM
+from memory.store import Indexed, StoreBusyError, StoreDamagedError, StoreError
+
+ROOT = Path(__file__).resolve().parents[2]
+BUCKET = "0123456789abcdef"
+SECRET = Indexed(
+    uuid.UUID("8a6e0d2d-2739-4b5c-9c2a-7555a60822cf"), "How many walruses named Zebulon swim in Reykjavik?"
+)
+KEPT = Indexed(uuid.UUID("f1a20a2d-ee2e-48c5-83ef-d6e0fc7bb7d3"), "What is the total revenue per year?")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "brain" / "cognee"
+
+
+@pytest.fixture
+def opened(folder: Path, embedder: MiniLM) -> Iterator[Callable[[], CogneeStore]]:
+    """Open the store of the test's folder; whatever is open at the end is closed."""
+    stores: list[CogneeStore] = []
+
+    def open_store() -> CogneeStore:
+        stores.append(CogneeStore(folder, embedder=embedder))
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+def files_holding(folder: Path, *needles: bytes) -> list[str]:
+    return [
+        str(path.relative_to(folder))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and any(needle in path.read_bytes() for needle in needles)
+    ]
+
+
+def test_what_was_written_is_there_after_closing_and_opening(opened: Callable[[], CogneeStore]) -> None:
+    first = opened()
+    first.remember(BUCKET, [SECRET, KEPT])
+    first.close()
+    second = opened()
+    assert second.members(BUCKET) == {SECRET.id, KEPT.id}
+    assert second.recall(BUCKET, "turnover by year", 1)[0].id == KEPT.id
+    second.forget(BUCKET, [SECRET.id])
+    assert second.members(BUCKET) == {KEPT.id}
+
+
+def test_no_byte_of_an_erased_episode_is_left_in_any_file(opened: Callable[[], CogneeStore], folder: Path) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET, KEPT])
+    store.forget(BUCKET, [SECRET.id])
+    assert files_holding(folder, b"Zebulon"), "forgetting is known to leave bytes: if it does not, erase may be simpler"
+    store.erase(BUCKET, [KEPT])
+    assert files_holding(folder, b"Zebulon", b"walruses", str(SECRET.id).encode()) == []
+    store.close()
+    assert files_holding(folder, b"Zebulon", b"walruses", str(SECRET.id).encode(), SECRET.id.bytes) == []
+    assert files_holding(folder, b"total revenue"), "the search must be able to find what is there"
+
+
+def test_leftovers_of_a_dataset_that_cognee_no_longer_lists_are_seen_and_erased(
+    opened: Callable[[], CogneeStore], folder: Path, tmp_path: Path
+) -> None:
+    """`forget` edits the list of datasets; what a crash left in the files must not hide behind that list."""
+    store = opened()
+    store.remember(BUCKET, [SECRET])
+    store.close()
+    saved = tmp_path / "saved"
+    databases = folder / "system" / "databases"
+    [home] = [path for path in databases.iterdir() if path.is_dir()]
+    shutil.copytree(home, saved)
+    store = opened()
+    store.erase(BUCKET, [])
+    assert store.members(BUCKET) == frozenset()
+    store.close()
+    shutil.copytree(saved, home, dirs_exist_ok=True)
+    store = opened()
+    assert list(store.recall(BUCKET, SECRET.text, 1)) == []
+    assert store.members(BUCKET) == {SECRET.id}
+    store.erase(BUCKET, [])
+    assert store.members(BUCKET) == frozenset()
+    store.close()
+    assert files_holding(folder, b"Zebulon") == []
+
+
+def test_a_deleted_folder_is_an_empty_store_again(opened: Callable[[], CogneeStore], folder: Path) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET])
+    store.close()
+    shutil.rmtree(folder)
+    store = opened()
+    assert store.members(BUCKET) == frozenset()
+    assert list(store.recall(BUCKET, SECRET.text, 1)) == []
+    store.remember(BUCKET, [KEPT])
+    assert store.members(BUCKET) == {KEPT.id}
+
+
+def test_a_second_brain_is_refused_while_the_first_is_open_and_does_not_leak_after(
+    opened: Callable[[], CogneeStore], tmp_path: Path, embedder: MiniLM
+) -> None:
+    first = opened()
+    first.remember(BUCKET, [SECRET])
+    other = CogneeStore(tmp_path / "other" / "cognee", embedder=embedder)
+    with pytest.raises(StoreBusyError, match="Close that brain"):
+        other.remember(BUCKET, [KEPT])
+    assert first.members(BUCKET) == {SECRET.id}
+    first.close()
+    other.remember(BUCKET, [KEPT])
+    assert other.members(BUCKET) == {KEPT.id}
+    other.close()
+    assert files_holding(tmp_path / "other", b"Zebulon") == []
+    assert first.members(BUCKET) == {SECRET.id}
+
+
+@pytest.mark.parametrize(
+    "damage", ["registry_cut", "registry_garbage", "vectors_cut", "vectors_gone", "graph_garbage", "folder_gone"]
+)
+def test_damage_is_one_clear_error_or_no_harm(
+    opened: Callable[[], CogneeStore], folder: Path, damage: str, embedder: MiniLM
+) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET, KEPT])
+    if damage != "folder_gone":
+        store.close()
+    registry = folder / "system" / "databases" / "cognee_db"
+    if damage == "registry_cut":
+        registry.write_bytes(b"")
+        for extra in folder.rglob("cognee_db-*"):
+            extra.unlink()
+    elif damage == "registry_garbage":
+        registry.write_bytes(b"not a database" * 400)
+    elif damage == "vectors_cut":
+        for path in folder.rglob("*.manifest"):
+            path.write_bytes(path.read_bytes()[:20])
+    elif damage == "vectors_gone":
+        for path in folder.rglob("*.lance"):
+            if path.is_file():
+                path.unlink()
+    elif damage == "graph_garbage":
+        for path in folder.rglob("*.lbug"):
+            path.write_bytes(b"garbage" * 3000)
+    else:
+        shutil.rmtree(folder)
+    store = store if damage == "folder_gone" else opened()
+    for call in (
+        lambda: store.recall(BUCKET, KEPT.text, 1),
+        lambda: store.members(BUCKET),
+        lambda: store.remember(BUCKET, [KEPT]),
+    ):
+        try:
+            call()
+        except StoreError as error:
+            assert isinstance(error, StoreDamagedError)
+            assert "rebuil" in str(error)
+            assert str(folder) in str(error)
+    store.close()
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh = opened()
+    fresh.remember(BUCKET, [KEPT])
+    assert fresh.recall(BUCKET, KEPT.text, 1)[0].id == KEPT.id
+
+
+def test_files_that_another_process_has_open_for_writing_are_reported_as_busy(
+    opened: Callable[[], CogneeStore], folder: Path
+) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET])
+    store.close()
+    [graph] = folder.rglob("*.lbug")
+    script = (
+        "import ladybug, sys; database = ladybug.Database(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(graph)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdin is not None and other.stdout is not None
+    try:
+        assert other.stdout.readline() == "open\n"
+        store = opened()
+        with pytest.raises(StoreBusyError, match="Another process"):
+            store.remember(BUCKET, [KEPT])
+        with pytest.raises(StoreBusyError, match="Another process"):
+            store.members(BUCKET)
+        assert store.recall(BUCKET, SECRET.text, 1)[0].id == SECRET.id
+    finally:
+        other.stdin.close()
+        other.wait(timeout=20)
+        other.stdout.close()
+    store.remember(BUCKET, [KEPT])
+    assert store.members(BUCKET) == {SECRET.id, KEPT.id}
+
+
+def test_closing_ends_every_thread_that_could_hold_the_process(opened: Callable[[], CogneeStore]) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET])
+    store.close()
+    store.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(t.name.startswith("hebbql") for t in threading.enumerate()):
+        time.sleep(0.02)
+    left = [t.name for t in threading.enumerate() if t.name.startswith("hebbql")]
+    left += [t.name for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
+    assert left == []
+
+
+def test_a_bucket_that_is_no_plain_name_is_refused(opened: Callable[[], CogneeStore], folder: Path) -> None:
+    store = opened()
+    for bucket in ("", "a b", "a.b", "../x", "x" * 300):
+        with pytest.raises(StoreError, match="no bucket"):
+            store.remember(bucket, [KEPT])
+    assert not folder.exists(), "nothing may be opened for a bucket that cannot be"
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """One fresh process uses the store in a hostile environment and tells what it saw."""
+    home = tmp_path_factory.mktemp("home")
+    work = tmp_path_factory.mktemp("work")
+    (work / ".env").write_text(
+        "VECTOR_DB_PROVIDER=pgvector\nDB_PROVIDER=postgres\nLOG_LEVEL=DEBUG\nTELEMETRY_DISABLED=\n"
+    )
+    script = """
+        import json, logging, os, sys, time, uuid
+        from pathlib import Path
+        sockets = []
+        sys.addaudithook(lambda event, args: sockets.append(repr(args)) if event.startswith("socket.") and
+                         event in ("socket.connect", "socket.getaddrinfo", "socket.sendto") else None)
+        before = dict(os.environ)
+        from memory import cognee_store, embedder
+        from memory.store import Indexed
+        report = {"heavy_at_import": [m for m in ("cognee", "litellm", "onnxruntime", "lancedb") if m in sys.modules],
+                  "environment_at_import": before == dict(os.environ)}
+        handler = logging.StreamHandler(sys.stdout)
+        logging.getLogger().addHandler(handler)
+        hook = sys.excepthook
+        import structlog
+        configured = structlog.is_configured()
+        folder = Path(sys.argv[1]) / "cognee"
+        store = cognee_store.CogneeStore(folder, embedder=embedder.MiniLM())
+        store.remember("abc", [Indexed(uuid.uuid4(), "How many orders?")])
+        store.recall("abc", "orders", 2)
+        store.forget("abc", list(store.members("abc")))
+        store.erase("abc", [])
+        store.close()
+        report |= {
+            "handlers_kept": logging.getLogger().handlers == [handler],
+            "level_kept": logging.getLogger().level == logging.WARNING,
+            "hook_kept": sys.excepthook is hook,
+            "structlog_untouched": structlog.is_configured() == configured,
+            "sockets": sockets,
+        }
+        Path(sys.argv[2]).write_text(json.dumps(report))
+    """
+    brain, report = work / "brain", work / "report.json"
+    listed = set(work.rglob("*")) | {report}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(brain), str(report)],
+        cwd=work,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(home),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LANGFUSE_PUBLIC_KEY": "x",
+            "GRAPH_DATABASE_PROVIDER": "neo4j",
+            "VECTOR_DB_URL": "http://192.0.2.1:1",
+            "LLM_API_KEY": "sk-none",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outside = [str(path) for path in work.rglob("*") if path not in listed and brain not in (path, *path.parents)]
+    in_home = [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()]
+    told: dict[str, Any] = json.loads(report.read_text())
+    return {**told, "printed": done.stdout + done.stderr, "outside": outside, "in_home": in_home}
+
+
+def test_importing_the_modules_has_no_effect(seen: dict[str, Any]) -> None:
+    assert seen["heavy_at_import"] == []
+    assert seen["environment_at_import"] is True
+
+
+def test_it_prints_nothing_and_leaves_logging_alone(seen: dict[str, Any]) -> None:
+    assert seen["printed"] == ""
+    assert seen["handlers_kept"] and seen["level_kept"] and seen["hook_kept"] and seen["structlog_untouched"]
+
+
+def test_it_reaches_for_no_other_machine(seen: dict[str, Any]) -> None:
+    assert seen["sockets"] == []
+
+
+def test_it_writes_nothing_outside_the_folder_whatever_the_environment_says(seen: dict[str, Any]) -> None:
+    assert seen["outside"] == []
+    assert seen["in_home"] == []
+
+
+def test_warming_opens_ahead_and_the_first_call_waits_for_it(opened: Callable[[], CogneeStore]) -> None:
+    store = opened()
+    began = time.monotonic()
+    store.warm()
+    assert time.monotonic() - began < 0.5
+    store.remember(BUCKET, [KEPT])
+    assert store.members(BUCKET) == {KEPT.id}
