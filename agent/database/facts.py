@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ _NUMBER = re.compile(r"(\w*int(eger)?|\w*serial|numeric|decimal|real|double|floa
 
 Run = Callable[[str, float, int, int], Result]
 """Runs SQL of this module: text, seconds, rows, bytes."""
+_Within = Callable[[str, int, int], Result]
 
 
 def read_facts(schema: Schema, run: Run, *, deadline: float = 10.0) -> Facts:
@@ -36,29 +38,36 @@ def read_facts(schema: Schema, run: Run, *, deadline: float = 10.0) -> Facts:
     """
     until = time.monotonic() + deadline
     only_views = all(table.is_view for table in schema.tables)
+    read = _sqlite_table if schema.dialect == "sqlite" else _postgres_table
+
+    def within(sql: str, rows: int, size: int) -> Result:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise QueryFailed("There is no time left.", kind="deadline")
+        return run(sql, min(left, _ONE_QUERY), rows, size)
+
     known: list[ColumnFacts] = []
     for table in schema.tables:
-        for column in table.columns:
-            facts = None
-            left = until - time.monotonic()
-            if left > 0 and (only_views or not table.is_view):
-                read = _sqlite_column if schema.dialect == "sqlite" else _postgres_column
-                try:
-                    facts = read(table, column, run, min(left, _ONE_QUERY))
-                except QueryFailed:
-                    facts = None
-            known.append(facts or ColumnFacts(table.name, column.name))
+        found = read(table, within) if only_views or not table.is_view else {}
+        known += [found.get(column.name) or ColumnFacts(table.name, column.name) for column in table.columns]
     return Facts(tuple(known))
 
 
-def _sqlite_column(table: Table, column: Column, run: Run, seconds: float) -> ColumnFacts:
+def _sqlite_table(table: Table, run: _Within) -> dict[str, ColumnFacts]:
+    found = {}
+    for column in table.columns:
+        with contextlib.suppress(QueryFailed):
+            found[column.name] = _sqlite_column(table, column, run)
+    return found
+
+
+def _sqlite_column(table: Table, column: Column, run: _Within) -> ColumnFacts:
     name, source = quoted(column.name), quoted(table.name)
     # A subquery would carry whole rows; this names one column, so long values of others are never loaded.
     some = f"(SELECT {name} AS v FROM {source} LIMIT {SCANNED_ROWS + 1})"
     profile = run(
         f"SELECT count(*), sum(typeof(v) = 'text'), sum(typeof(v) IN ('integer', 'real')), count(v), "
         f"sum(typeof(v) = 'text' AND v GLOB '{_ISO_GLOB}'), min(v), max(v) FROM {some}",
-        seconds,
         1,
         1_000_000,
     ).rows[0]
@@ -71,42 +80,45 @@ def _sqlite_column(table: Table, column: Column, run: Run, seconds: float) -> Co
         low, high = profile[5:]
         if sampled:
             whole = f"SELECT (SELECT min({name}) FROM {source}), (SELECT max({name}) FROM {source})"
-            low, high = run(whole, seconds, 1, 1_000_000).rows[0]
+            low, high = run(whole, 1, 1_000_000).rows[0]
         return ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), dates == filled)
     if not texts:
         return facts
     found = run(
         f"SELECT DISTINCT v FROM {some} WHERE typeof(v) = 'text' ORDER BY v COLLATE BINARY LIMIT {MOST_VALUES + 1}",
-        seconds,
         MOST_VALUES + 1,
         4_000_000,
     )
     return _with_values(facts, found, sampled=sampled)
 
 
-def _postgres_column(table: Table, column: Column, run: Run, seconds: float) -> ColumnFacts:
-    source = quoted(table.name, "postgres")
+def _postgres_table(table: Table, run: _Within) -> dict[str, ColumnFacts]:
+    source = quoted(table.name.removeprefix(f"{table.namespace}."), "postgres")
     if table.namespace:
-        source = f"{quoted(table.namespace, 'postgres')}.{quoted(table.name.rpartition('.')[2], 'postgres')}"
-    name = quoted(column.name, "postgres")
-    facts = ColumnFacts(table.name, column.name)
-    kind = column.type
-    if "[" in kind:
-        return facts
-    if _DATE.match(kind) or _NUMBER.match(kind):
-        low, high = run(f"SELECT min({name})::text, max({name})::text FROM {source}", seconds, 1, 1_000_000).rows[0]
-        return ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), bool(_DATE.match(kind)))
-    if _NO_TEXT.search(kind):
-        return facts
-    some = f"(SELECT {name}::text AS v FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s"
-    rows = run(f"SELECT count(*) FROM {some}", seconds, 1, 1_000).rows[0][0]
-    found = run(
-        f'SELECT DISTINCT v COLLATE "C" AS v FROM {some} WHERE v IS NOT NULL ORDER BY 1 LIMIT {MOST_VALUES + 1}',
-        seconds,
-        MOST_VALUES + 1,
-        4_000_000,
-    )
-    return _with_values(facts, found, sampled=isinstance(rows, int) and rows > SCANNED_ROWS)
+        source = f"{quoted(table.namespace, 'postgres')}.{source}"
+    kinds = {column.name: column.type for column in table.columns if "[" not in column.type}
+    ranged = [name for name, kind in kinds.items() if _DATE.match(kind) or _NUMBER.match(kind)]
+    texts = [name for name, kind in kinds.items() if name not in ranged and not _NO_TEXT.search(kind)]
+    found: dict[str, ColumnFacts] = {}
+    try:
+        counted = run(f"SELECT count(*) FROM (SELECT 1 FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s", 1, 1_000)
+    except QueryFailed:
+        return found
+    sampled = counted.rows[0] > (SCANNED_ROWS,)
+    for name in texts:
+        some = f"(SELECT {quoted(name, 'postgres')}::text AS v FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s"
+        distinct = f'SELECT DISTINCT v COLLATE "C" AS v FROM {some} WHERE v IS NOT NULL'
+        with contextlib.suppress(QueryFailed):
+            values = run(f"{distinct} ORDER BY 1 LIMIT {MOST_VALUES + 1}", MOST_VALUES + 1, 4_000_000)
+            found[name] = _with_values(ColumnFacts(table.name, name), values, sampled=sampled)
+    if ranged:
+        with contextlib.suppress(QueryFailed):
+            ends = [f"{end}({quoted(name, 'postgres')})::text" for name in ranged for end in ("min", "max")]
+            row = run(f"SELECT {', '.join(ends)} FROM {source}", 1, 1_000_000).rows[0]
+            for n, name in enumerate(ranged):
+                low, high = _shown(row[2 * n]), _shown(row[2 * n + 1])
+                found[name] = ColumnFacts(table.name, name, (), False, low, high, bool(_DATE.match(kinds[name])))
+    return found
 
 
 def _with_values(facts: ColumnFacts, found: Result, *, sampled: bool) -> ColumnFacts:
