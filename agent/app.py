@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Thread
 
 from agent import ask as loop
-from agent.attempt import Attempt, Understood
+from agent.attempt import Attempt, Declined, Understood
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
@@ -39,7 +39,7 @@ from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
 from agent.prompt import is_large, narrowed_part, stable_part, write_prompt
-from agent.question import QuestionError, read_question
+from agent.question import QuestionError, asks_to_write, read_question
 from agent.settings import Settings, SettingsError
 from memory.cognee_store import CogneeStore
 from memory.embedder import MiniLM
@@ -58,6 +58,8 @@ FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
 
 APPROACHES = ("direct",)
 """Ways to go about a question, the usual one first."""
+
+_MANY_CHANGES = 40
 
 Say = Callable[[str], None]
 DownloadProgress = Callable[[int, int, str], None]
@@ -198,7 +200,7 @@ class App:
         yield from loop.ask(
             attempt,
             understand=self.understand,
-            missing=lambda understood: understood.grounding.missing,
+            decline=decline,
             recall=self.recalled,
             approach=self.approach,
             prompt=self.prompt,
@@ -369,6 +371,8 @@ class App:
         """Bring the episode store to what the ledger says. When it cannot be, the changes stay queued."""
         folder = self.folder / "cognee"
         try:
+            if len(self.ledger.outbox(_MANY_CHANGES)) == _MANY_CHANGES:
+                self.say("Writing the episodes into Cognee, once; this takes about half a minute …")
             if self.ledger.outbox(1) or standing(self.ledger, folder).state not in ("current", "new"):
                 drain(self.ledger, self.store, text=indexed_text, folder=folder)
         except StoreError as trouble:
@@ -426,6 +430,18 @@ def _choose(settings: Settings) -> Model:
         deadline=settings.model_deadline,
         budget=budget,
     )
+
+
+def decline(understood: Understood) -> Declined | None:
+    """Turn down what asks for a change, and what the database holds nothing of."""
+    question = understood.grounding.question
+    if verb := asks_to_write(question):
+        return Declined(
+            "refused", f"{verb!r} would change the database, and HebbQL only reads. Ask what you want to know instead."
+        )
+    if reason := understood.grounding.missing:
+        return Declined("abstained", reason)
+    return None
 
 
 def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:

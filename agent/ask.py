@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from agent.attempt import Attempt, Draft, Understood
+from agent.attempt import Attempt, Declined, Draft, Understood
 from agent.database.guard import CheckedQuery
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
@@ -39,7 +39,7 @@ def ask(
     attempt: Attempt,
     *,
     understand: Callable[[str], Understood],
-    missing: Callable[[Understood], str],
+    decline: Callable[[Understood], Declined | None],
     recall: Callable[[Understood], tuple[Recalled, ...]],
     approach: Callable[[Understood], str],
     prompt: Callable[[Attempt], Prompt],
@@ -50,13 +50,13 @@ def ask(
 ) -> Iterator[Attempt]:
     """Answer one question. Yields the attempt each time it has grown; the last one is settled.
 
-    `missing` says why the question cannot be answered from this database, or `""`. A draft that the guard or
-    the database turns down goes back to the model, at most twice. Never raises for what a model writes.
+    `decline` says why a question gets no draft at all, or None. A draft that the guard or the database turns
+    down goes back to the model, at most twice. Never raises for what a model writes.
     """
     began = clock()
     attempt = attempt.grown(understood=(understood := understand(attempt.question)))
-    if reason := missing(understood):
-        attempt = attempt.grown(status="abstained", message=reason)
+    if declined := decline(understood):
+        attempt = attempt.grown(status=declined.status, message=declined.message)
     else:
         yield attempt
         attempt = attempt.grown(recalled=recall(understood), recall_seconds=clock() - began)

@@ -33,6 +33,14 @@ class Understood:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """Why a question gets no draft: nothing to answer it from (`abstained`), or more than reading (`refused`)."""
+
+    status: Literal["abstained", "refused"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """One call of the model and what came of it: a result, or a problem that the model is shown next.
 

@@ -9,6 +9,12 @@ LONGEST = 4_000
 """The longest question read, in characters after cleaning."""
 
 _TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_ORDER = re.compile(
+    r"\s*(?:please\s+|(?:can|could|would)\s+you\s+(?:please\s+)?|now\s+)?"
+    r"(?:(?P<sql>insert\s+into|update\s+\S+\s+set|truncate|(?:drop|alter|create)\s+(?:table|view|index|database))\b"
+    r"|(?P<verb>delete|erase|remove|wipe)\s+(?!duplicates?\b)(?:all|every|each|any|the|this|that|these|those|from|\w+s\b))",
+    re.IGNORECASE,
+)
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
@@ -36,6 +42,18 @@ def read_question(text: str) -> str:
     if len(text) > LONGEST:
         raise QuestionError(_too_long(len(text)))
     return text
+
+
+def asks_to_write(question: str) -> str:
+    """Give the word that orders a change of the data, or `""`. Only an order counts, not a question about one.
+
+    >>> asks_to_write("Please delete all orders of 1996"), asks_to_write("DROP TABLE Orders")
+    ('delete', 'DROP')
+    >>> asks_to_write("Which orders did we delete?"), asks_to_write("Update me on open orders")
+    ('', '')
+    """
+    order = _ORDER.match(question)
+    return (order["sql"] or order["verb"]).split()[0] if order else ""
 
 
 def _too_long(length: int) -> str:
