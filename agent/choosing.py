@@ -9,7 +9,6 @@ from agent.wording import COMMON, Token, words
 
 _SORTING = words("order sort rank group arrang")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
-_FAR = 2
 
 
 class Choice:
@@ -65,7 +64,7 @@ class Choice:
             tables = [m for m in span.meanings if m.kind == "table" and m.quality != "part"]
             entities = [m for m in span.meanings if self.lexicon.class_of(m) == "entity"]
             others = any(m.kind == "column" or (m.kind == "term" and m not in entities) for m in span.meanings)
-            if self._sorts(span) or self._idles(place, span):
+            if self._sorts(span) or self._idles(place, span) or self._told_by_a_condition(span):
                 continue
             if tables and not any(m.kind == "column" for m in span.meanings):
                 self._name(place, [*tables, *entities])
@@ -114,14 +113,17 @@ class Choice:
             self._decide_column(place, span, columns)
 
     def _decide_column(self, place: int, span: Span, columns: list[Meaning]) -> None:
-        """A column of no table named so far; a longer name said in pieces goes first (`ship to how many cities`)."""
+        """A column of no table named so far: a longer name of a table needed that ends so (`ShipCountry`) goes first.
+
+        So does a longer name that is said in pieces (`ship to how many cities`).
+        """
         parts = self.lexicon.parts_of(self.tokens[span.first : span.last])
         own = {token.stem for token in self.tokens}
         whole = [m for m in parts if self.lexicon.column_words[m.table, m.column or ""] <= own]
         near = [m for m in parts if m.table in self.anchors]
         if whole and (not self.anchors or any(m in near for m in whole)):
             self._waiting.append((place, [m for m in whole if m in near] or whole))
-        elif near and min(self.away(m.table) for m in columns) >= _FAR:
+        elif near:
             self.chosen[place] = [*near, *columns]
         elif span.last - span.first > 1 or self.tokens[span.first].folded not in COMMON:
             self._waiting.append((place, columns))
@@ -204,6 +206,17 @@ class Choice:
             return False
         after = next((other for other in self.spans if other.first >= span.last), None)
         return after is None or not any(m.kind in {"table", "value"} for m in after.meanings)
+
+    def _told_by_a_condition(self, span: Span) -> bool:
+        """Whether it is the `sold` of the glossary's `sold out`: a word of a condition over other tables."""
+        for other in self.spans:
+            if other is span or not (other.first <= span.first and span.last <= other.last):
+                continue
+            terms = [m for m in other.meanings if self.lexicon.class_of(m) == "condition"]
+            tables = {table for m in terms for table in self.lexicon.glossary[m.term or 0].tables}
+            if terms and not any(m.table in tables for m in span.meanings):
+                return True
+        return False
 
     def _idles(self, place: int, span: Span) -> bool:
         """Whether it is the `sell` of "products we sell": said of every row, so that it asks for nothing more."""

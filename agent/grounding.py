@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from agent.choosing import Choice
+from agent.cues import COUNTERS, superlative
 from agent.database.schema import Schema
 from agent.keys import KeyGraph, qualified
 from agent.linked import Comparison, Direction, Evidence, Grounding, Link, Role, first_of
@@ -24,7 +25,6 @@ _MASKED = re.compile(r"<(?:value|number|date|month|quarter|half|year)>", re.IGNO
 _KEY_WORD = words("number no nr id code")
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
-_FOREIGN_WORDS = 2
 
 
 def ground(question: str, lexicon: Lexicon) -> Grounding:
@@ -127,8 +127,11 @@ class _Reading:
         ]
         extreme = free[0] if free else None
         direction: Direction | None = None
+        other = None if extreme else superlative(self.question)
         if extreme is not None:
             direction = "low" if extreme[0].lower() in LOWEST else "high"
+        elif other is not None:
+            direction = "low" if other[1] == "low" else "high"
         for place, word in enumerate(self.words):
             number = number_of(word)
             if number is None or not number.isdigit() or self._busy(word):
@@ -138,10 +141,14 @@ class _Reading:
                 continue
             leads = place > 0 and re.fullmatch(SUPERLATIVE, self.words[place - 1].folded) is not None
             followed = any(re.fullmatch(SUPERLATIVE, other.folded) for other in ahead[:2])
-            if leads or followed or any(self._plural_at(place + 1 + step) for step in range(len(ahead))):
+            counted = any(self._plural_at(place + 1 + step) for step in range(len(ahead)))
+            alone = extreme is None and any(self.spans[at].first < place for at in self.choice.chosen)
+            behind = bool(ahead) and ahead[0].start == word.end and ahead[0].text.startswith(COUNTERS)
+            behind = behind or self._names_a_table(place + 1)
+            if leads or followed or (counted and not alone) or (other is not None and (behind or counted)):
                 return place, int(number), direction
         if extreme is None:
-            return None, None, None
+            return None, 1 if other is not None else None, direction
         return None, None if self._asks_for_several(extreme) else 1, direction
 
     def _asks_for_several(self, extreme: re.Match[str]) -> bool:
@@ -179,6 +186,13 @@ class _Reading:
                     and is_plural(self.words[span.last - 1].folded)
                 )
         return False
+
+    def _names_a_table(self, place: int) -> bool:
+        """Whether a name of a table begins at a place."""
+        return any(
+            self.spans[at].first == place and self.choice.is_entity(meanings[0])
+            for at, meanings in self.choice.chosen.items()
+        )
 
     def _numbers(self, limited: int | None) -> list[Link]:
         found = []
@@ -338,7 +352,7 @@ class _Reading:
         if any(word.kind == "other" for word in free):
             return False
         foreign = sum(word.text.lower() in FOREIGN and word.folded not in STOP for word in free)
-        return foreign < _FOREIGN_WORDS or foreign <= sum(word.folded in STOP for word in free)
+        return foreign <= sum(word.folded in STOP for word in free)
 
     def _offsets(self, place: int) -> tuple[int, int]:
         span = self.spans[place]

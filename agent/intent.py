@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agent.cues import has_cue, in_english
 from agent.linked import Grounding
 from agent.phrasing import Reading, mask, read
 from agent.wording import AT_LEAST, AT_MOST, EXACTLY, LESS_THAN, MORE_THAN, NOT
@@ -35,12 +36,14 @@ def predict(question: str, grounding: Grounding) -> Intent:
     """Name the kind of answer and the tables, from the wording and what it links to.
 
     The same for other literals of the same columns. Ends in `list` when something is linked but no rule fits, and
-    in `open` when nothing is. The rules read English: other languages are `open` over the tables that they link to,
-    so that recall goes by tables and by meaning.
+    in `open` when nothing is. The rules read English, and the cue words of Korean and German; other languages are
+    `open` over the tables that they link to, so that recall goes by tables and by meaning.
     """
-    if not grounding.english:
-        return Intent("open", tuple(sorted(grounding.tables)))
     reading = read(question, grounding)
+    if not grounding.english:
+        if not has_cue(reading.text) and grounding.direction is None:
+            return Intent("open", tuple(sorted(grounding.tables)))
+        reading = replace(reading, text=in_english(reading.text))
     kind = next((rule.kind for rule in RULES if rule.fits(reading)), "open")
     return Intent(kind, tuple(sorted(grounding.tables)))
 
@@ -171,8 +174,10 @@ def _versus_average(r: Reading) -> bool:
 def _having(r: Reading) -> bool:
     """A threshold that groups must pass."""
     many = rf"(?:different |distinct |single |of |our |the )*{_TABLE}"
+    if r.has(rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}"):
+        return True
     if r.has(rf"{_HELD} <number> {many}") or r.has(rf"<number> (?:or|and) (?:more|fewer|less) {many}"):
-        return not r.starts(rf"{_HELD}")
+        return True
     held = r.has(rf"{_HELD} (?:of )?<number>")
     aggregated = r.has(rf"(?:{_AVERAGE}|{_TOTAL}) (?:\w+ )*<\w+>.*{_HELD}")
     other = any(link.role == "measure" and link.table != r.head for link in r.shown)

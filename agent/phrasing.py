@@ -68,7 +68,7 @@ def read(question: str, grounding: Grounding) -> Reading:
         at = link.end
         shown.append(link)
     text = "".join((*parts, question[at:last])).casefold().replace("\u2019", "'")
-    text = re.sub(r"n't\b", " not", text)
+    text = re.sub(r"n't\b|(?<=\b(?:did|has|was))nt\b|(?<=\b(?:does|have|were))nt\b|(?<=\b(?:do|is))nt\b", " not", text)
     text = re.sub(r"(?<![\w>])'|'s?(?!\w)", " ", text)
     text = " ".join(re.sub(r"[^\w<>%']+", " ", text).split())
     return Reading(_POLITE.sub("", text, count=1), tuple(shown), grounding)

@@ -31,7 +31,10 @@ _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
     ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER})\b", re.IGNORECASE)),
 )
-_NEGATED = re.compile(rf"\b{NOT}\b|n['\u2019]t\b|\b(?:other than|outside|apart from)\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    rf"\b{NOT}\b|n['\u2019]t\b|\b(?:other than|outside|apart from|(?:did|do|does|is|are|was|were|has|have)nt)\b",
+    re.IGNORECASE,
+)
 _EXCLUDED = re.compile(
     r"(?:\bnot|n['\u2019]t)\s+(?:(?:located|based|living|live|lives|come|comes|coming|are|be)\s+)?"
     r"(?:in|from|at|of|within|called|named)\s+(?:the\s+)?\Z"

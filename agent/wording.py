@@ -99,34 +99,41 @@ def is_plural(folded: str) -> bool:
     return len(folded) > 3 and folded.endswith("s") and not folded.endswith(("ss", "us", "is"))
 
 
-NUMBER_WORDS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ]
-    )
-} | {"dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
+NUMBER_WORDS = (
+    {
+        word: number
+        for number, word in enumerate(
+            [
+                "zero",
+                "one",
+                "two",
+                "three",
+                "four",
+                "five",
+                "six",
+                "seven",
+                "eight",
+                "nine",
+                "ten",
+                "eleven",
+                "twelve",
+                "thirteen",
+                "fourteen",
+                "fifteen",
+                "sixteen",
+                "seventeen",
+                "eighteen",
+                "nineteen",
+                "twenty",
+            ]
+        )
+    }
+    | {
+        word: number + 2
+        for number, word in enumerate(["zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"])
+    }
+    | {"funf": 5, "dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
+)
 
 HIGHEST = words(
     "most highest largest biggest greatest best top latest newest youngest longest maximum max maximal priciest "
@@ -138,8 +145,8 @@ LOWEST = words(
 )
 
 SUPERLATIVE = (
-    r"(?:(?<!at )(?:most|least)(?! of\b)|fewest|highest|lowest|largest|biggest|smallest|greatest|best|worst|top|bottom"
-    r"|oldest|youngest|newest|earliest|latest|longest|shortest|cheapest|priciest|costliest|dearest|heaviest"
+    r"(?:(?<!at )(?:most|least)(?! of (?:the|our|these|them|all|it)\b)|fewest|highest|lowest|largest|biggest"
+    r"|smallest|greatest|best|worst|top|bottom|oldest|youngest|newest|earliest|latest|longest|shortest|cheapest|priciest|costliest|dearest|heaviest"
     r"|lightest|tallest|strongest|weakest|busiest|fastest|slowest|nearest|furthest|richest|poorest|maximum|max"
     r"|minimum|min|maximal|minimal|last|first)"
 )
@@ -231,10 +238,11 @@ STOP = words(
 
 FOREIGN = words(
     """wie viele wieviel welche welcher welches wer wo wann was der die das und nicht ist sind haben hat gibt es zeige
-    liste unsere unser aus im mit für von bei cuántos cuantos cuántas cuantas qué que cuál cuáles quién dónde los las el
-    la del y no hay son tiene muestra lista nuestros nuestras por cada combien quel quelle quels quelles qui où les des
-    du le et est sont dans nos par chaque avec pour quanti quante quale quali chi dove gli dei delle il nel per ogni
-    quantos quantas quais quem onde os as dos das nossos cada hoeveel welke wie waar het een en zijn van onze"""
+    liste unsere unser pro je den dem des nach ohne nie kein keine zum zur ein eine einen einem welchen welchem um
+    über aus im mit für von bei cuántos cuantos cuántas cuantas qué que cuál cuáles quién dónde los las el la del y
+    no hay son tiene muestra lista nuestros nuestras por cada combien quel quelle quels quelles qui où les du le et
+    est sont dans nos par chaque avec pour quanti quante quale quali chi dove gli dei delle il nel per ogni quantos
+    quantas quais quem onde os as dos nossos hoeveel welke waar het een en zijn van onze"""
 )
 """Little words of German, Spanish, French, Italian, Portuguese and Dutch: they show that a question is not English."""
 

@@ -42,7 +42,9 @@ def bare_northwind(northwind: Lexicon) -> Lexicon:
 
 ODD = """
 CREATE TABLE "order" ("select" INTEGER PRIMARY KEY, "group by" TEXT, "from" TEXT, "customer name" TEXT, placed TEXT);
-CREATE TABLE "Straße und Plätze" ("Straßen-Nr" INTEGER PRIMARY KEY, "Länge (m)" REAL, "order" INTEGER REFERENCES "order");
+CREATE TABLE "Straße und Plätze" (
+  "Straßen-Nr" INTEGER PRIMARY KEY, "Länge (m)" REAL, "order" INTEGER REFERENCES "order"
+);
 CREATE TABLE [it's "quoted"] (id INTEGER PRIMARY KEY, "a.b" TEXT, "order" INTEGER REFERENCES "order");
 CREATE TABLE "고객" ("번호" INTEGER PRIMARY KEY, "이름" TEXT, "도시" TEXT);
 CREATE TABLE "客户" ("名称" TEXT, "城市" TEXT);
@@ -261,7 +263,35 @@ def test_other_languages_link_values_and_numbers_and_are_not_abstained(question:
     grounding = ground(question, northwind)
     assert not grounding.nothing_linked
     assert "<value>" in mask(question, grounding) or "<year>" in mask(question, grounding)
-    assert predict(question, grounding).kind == "open"
+
+
+@pytest.mark.parametrize(
+    ("question", "english"),
+    [
+        ("Germany의 고객은 몇 명인가요?", "How many customers are in Germany?"),
+        ("매출이 가장 높은 고객 5명은 누구인가요?", "Which five customers have the highest revenue?"),
+        ("카테고리별 매출을 보여 주세요.", "Show the revenue per category."),
+        ("1997년 월별 주문 수를 보여줘", "Show the number of orders per month in 1997"),
+        ("가장 비싼 제품은 무엇인가요?", "What is the most expensive product?"),
+        ("10건 이상 주문한 고객은?", "customers with at least 10 orders"),
+        ("주문이 없는 고객 목록", "customers without orders"),
+        ("Wie viele Kunden kommen aus Germany?", "How many customers are in Germany?"),
+        ("Welche fünf Kunden haben den höchsten Umsatz?", "Which five customers have the highest revenue?"),
+        ("Umsatz pro Kategorie", "revenue per category"),
+        ("Welche Produkte kosten mehr als der Durchschnitt?", "Which products cost more than the average?"),
+    ],
+)
+def test_korean_and_german_share_the_bucket_of_english(question: str, english: str, northwind: Lexicon) -> None:
+    found, wanted = ground(question, northwind), ground(english, northwind)
+    assert predict(question, found) == predict(english, wanted)
+    assert (found.limit, found.direction) == (wanted.limit, wanted.direction)
+
+
+@pytest.mark.parametrize("question", ["¿Cuántos clientes hay en Germany?", "我们有多少客户在Germany?"])
+def test_languages_without_cue_words_are_open_over_their_tables(question: str, northwind: Lexicon) -> None:
+    intent = predict(question, ground(question, northwind))
+    assert intent.kind == "open"
+    assert intent.tables
 
 
 def test_names_alone_suffice_without_facts_and_glossary(bare_northwind: Lexicon) -> None:
