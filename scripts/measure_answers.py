@@ -85,6 +85,7 @@ def main() -> int:
         path = ROOT / "runs" / "reference" / f"answers-{given.questions.stem}-{given.model.replace('.', '_')}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         head = {
+            "model": given.model,
             "command": "scripts/measure_answers.py " + " ".join(sys.argv[1:]),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         }
