@@ -21,6 +21,8 @@ def dialect(name: str) -> Dialect:
     Raises:
         KeyError: no guarded dialect of that name.
     """
+    import logging
+
     from sqlglot import exp
     from sqlglot.dialects.postgres import Postgres
     from sqlglot.dialects.sqlite import SQLite
@@ -51,4 +53,6 @@ def dialect(name: str) -> Dialect:
     class GuardedPostgres(Postgres):
         Parser = PostgresCallsAsWritten
 
+    # It would warn on standard error of SQL that the guard refuses with words of its own.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     return {"sqlite": GuardedSqlite, "postgres": GuardedPostgres}[name]()

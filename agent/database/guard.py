@@ -70,6 +70,8 @@ _WRITES = frozenset(_WRITES_WORDS.split())
 _WIDTH = re.compile(r"%[-+ 0#,!]*(\d{4,}|\*)|%[-+ 0#,!]*\d*\.(\d{4,}|\*)")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z]+)*\Z")
 _PADDED = 1_000
+# What the parser and the writer of SQL let slip on text that is hardly SQL.
+_STRAY = (ValueError, AttributeError, TypeError, IndexError, KeyError, AssertionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ def check(sql: str, schema: Schema) -> CheckedQuery:
         raise QueryRejected(_plain(problem), rule="syntax") from None
     except RecursionError:
         raise too_deep() from None
+    except _STRAY:
+        raise _unreadable() from None
     if again != written:
         raise QueryRejected("The query can be read in two ways; write it more simply.", rule="unstable")
     return CheckedQuery(written, tables)
@@ -155,8 +159,8 @@ def parse_statement(sql: str, name: str) -> exp.Expr:
         raise QueryRejected(_plain(problem), rule="syntax") from None
     except RecursionError:
         raise too_deep() from None
-    except (ValueError, AttributeError, TypeError, IndexError, KeyError, AssertionError):
-        raise QueryRejected("The query cannot be read as SQL.", rule="syntax") from None
+    except _STRAY:
+        raise _unreadable() from None
     if not statements:
         raise QueryRejected("There is no SQL to run. Write one SELECT.", rule="empty")
     if len(statements) > 1:
@@ -195,6 +199,10 @@ def _unquoted(sql: str, schema: Schema) -> str:
 def too_deep() -> QueryRejected:
     """The feedback for SQL that nests deeper than can be walked."""
     return QueryRejected("The query is nested too deep; write it with fewer levels.", rule="depth")
+
+
+def _unreadable() -> QueryRejected:
+    return QueryRejected("The query cannot be read as SQL; write it more simply.", rule="syntax")
 
 
 def _must_be_query(tree: exp.Expr) -> None:

@@ -50,7 +50,7 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
     """Find the real names most like a wrong one, best first, without regard to case, spaces and underscores.
 
     >>> nearest("UnitPric", ["UnitPrice", "UnitsInStock", "City"])
-    ('UnitPrice',)
+    ('UnitPrice', 'UnitsInStock')
     >>> nearest("order_details", ["Orders", "Order Details"])
     ('Order Details', 'Orders')
     """

@@ -169,6 +169,13 @@ def test_deep_nesting_is_refused_or_harmless(sql: str, northwind: Database) -> N
         assert str(refused)
 
 
+def test_nothing_is_said_beside_the_refusal(schema: Schema, caplog: pytest.LogCaptureFixture) -> None:
+    for sql in ("VACUUM INTO 'x'", "COPY a FROM b c d", "SELECT LAG(OrderID) IGNORE NULLS OVER () FROM Orders"):
+        with pytest.raises(QueryRejected):
+            check(sql, schema)
+    assert not caplog.records
+
+
 def test_long_sql_is_refused(schema: Schema) -> None:
     with pytest.raises(QueryRejected) as refused:
         check("SELECT '" + "x" * LONGEST + "'", schema)

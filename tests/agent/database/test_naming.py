@@ -12,7 +12,7 @@ from agent.database.naming import fold, nearest, quoted
 
 
 @given(name=st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), min_size=1, max_size=12))
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200, deadline=None, database=None, derandomize=True)
 def test_a_quoted_name_is_that_name(name: str) -> None:
     connection = sqlite3.connect(":memory:")
     try:
