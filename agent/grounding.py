@@ -21,7 +21,6 @@ _QUOTED = re.compile(
     "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
 )
-_MASKED = re.compile(r"<(?:value|number|date|month|quarter|half|year)>", re.IGNORECASE)
 _KEY_WORD = words("number no nr id code")
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
@@ -59,10 +58,7 @@ class _Reading:
         self.moments: tuple[Moment, ...] = moments(question) if lexicon.date_columns else ()
         self.comparisons = comparisons(question, dated=[(m.start, m.end) for m in self.moments])
         self.quotes = [self._quote(match) for match in _QUOTED.finditer(question)]
-        slots = [match.span() for match in _MASKED.finditer(question)]
-        taken = {
-            place for place, word in enumerate(self.words) if _inside(word, self.moments) or _covered(word.start, slots)
-        }
+        taken = {place for place, word in enumerate(self.words) if _inside(word, self.moments)}
         spans = lexicon.spans(self.words, taken=taken, quotes=[(a, b) for a, b, _, _ in self.quotes if a < b])
         self.spans = spans
         self.choice = Choice(self.words, spans, lexicon)

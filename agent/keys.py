@@ -45,14 +45,12 @@ class KeyGraph:
         self._joins: dict[tuple[str, str], Join] = {}
         neighbours: dict[str, set[str]] = {table.name: set() for table in schema.tables}
         inferred = _Inference(schema)
-        primary = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
         for table in schema.tables:
             for key in table.foreign_keys or inferred.keys_of(table):
                 other = key.referred_table
-                columns = key.referred_columns or primary.get(other, ())
-                if other not in neighbours or other == table.name or len(key.columns) != len(columns):
+                if other not in neighbours or other == table.name or len(key.columns) != len(key.referred_columns):
                     continue
-                join = Join(table.name, key.columns, other, columns)
+                join = Join(table.name, key.columns, other, key.referred_columns)
                 self._joins.setdefault((table.name, other), join)
                 neighbours[table.name].add(other)
                 neighbours[other].add(table.name)
