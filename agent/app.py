@@ -238,7 +238,7 @@ class App:
         stable = self.stable
         if is_large(self.schema):
             stable = narrowed_part(self.schema, self.database.facts, attempt.understood)
-        return write_prompt(attempt, stable=stable, facts=self.settings.show_facts)
+        return write_prompt(attempt, stable=stable, facts=self.settings.facts)
 
     def _warm_up(self) -> None:
         """Load a local model while memories are recalled. What goes wrong is said by the first draft."""

@@ -6,9 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout: `data/` and `runs/` lie in it."""
+
+
+FactLevel = Literal["terms", "values", "all"]
 
 
 class SettingsError(Exception):
@@ -21,7 +25,7 @@ class Settings:
 
     `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process may
     spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes
-    shown to it, and `show_facts` whether it is shown what linking found.
+    shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`).
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -42,7 +46,7 @@ class Settings:
     threads: int | None = None
     context_tokens: int = 8_192
     recall_limit: int = 3
-    show_facts: bool = True
+    facts: FactLevel = "terms"
 
     @property
     def models(self) -> Path:
@@ -54,7 +58,7 @@ class Settings:
         """Read the variables that are set and not empty.
 
         Raises:
-            SettingsError: one is not a number above zero, or not yes or no.
+            SettingsError: one is not a number above zero, not a whole one where things are counted, or not yes or no.
         """
         default = cls()
         words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}
@@ -70,11 +74,19 @@ class Settings:
                 raise SettingsError(f"HEBBQL_{name.upper()} must be a number above 0, not {words[name]!r}.")
             return value
 
-        def yes_or_no(name: str, otherwise: bool) -> bool:
-            known = {"": otherwise, "1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
-            if (word := words[name].lower()) not in known:
-                raise SettingsError(f"HEBBQL_{name.upper()} must be yes or no, not {words[name]!r}.")
-            return known[word]
+        def whole(name: str) -> int | None:
+            value = number(name)
+            if value is not None and not value.is_integer():
+                raise SettingsError(f"HEBBQL_{name.upper()} must be a whole number above 0, not {words[name]!r}.")
+            return None if value is None else int(value)
+
+        def fact_level() -> FactLevel:
+            for level in get_args(FactLevel):
+                if (words["facts"].lower() or default.facts) == level:
+                    return level  # type: ignore[no-any-return]
+            raise SettingsError(
+                f"HEBBQL_FACTS must be one of {', '.join(get_args(FactLevel))}, not {words['facts']!r}."
+            )
 
         return cls(
             database=words["database"] or default.database,
@@ -82,18 +94,18 @@ class Settings:
             model=words["model"] or None,
             data=Path(words["data"]) if words["data"] else default.data,
             runs=Path(words["runs"]) if words["runs"] else default.runs,
-            anthropic_key=environ.get("ANTHROPIC_API_KEY", "").strip() or None,
-            anthropic_base_url=environ.get("ANTHROPIC_BASE_URL", "").strip() or None,
+            anthropic_key=words["anthropic_key"] or environ.get("ANTHROPIC_API_KEY", "").strip() or None,
+            anthropic_base_url=words["anthropic_base_url"] or environ.get("ANTHROPIC_BASE_URL", "").strip() or None,
             openai_key=words["openai_key"] or environ.get("OPENAI_API_KEY", "").strip() or None,
             openai_base_url=words["openai_base_url"] or environ.get("OPENAI_BASE_URL", "").strip() or None,
             sql_deadline=number("sql_deadline") or default.sql_deadline,
-            row_cap=int(number("row_cap") or default.row_cap),
-            byte_cap=int(number("byte_cap") or default.byte_cap),
+            row_cap=whole("row_cap") or default.row_cap,
+            byte_cap=whole("byte_cap") or default.byte_cap,
             model_deadline=number("model_deadline") or default.model_deadline,
             lease_wait=number("lease_wait") or default.lease_wait,
             max_cost_usd=number("max_cost_usd"),
-            threads=int(number("threads") or 0) or None,
-            context_tokens=int(number("context_tokens") or default.context_tokens),
-            recall_limit=int(number("recall_limit") or default.recall_limit),
-            show_facts=yes_or_no("show_facts", default.show_facts),
+            threads=whole("threads"),
+            context_tokens=whole("context_tokens") or default.context_tokens,
+            recall_limit=whole("recall_limit") or default.recall_limit,
+            facts=fact_level(),
         )

@@ -32,11 +32,12 @@ from agent.database.comparing import same  # noqa: E402
 from agent.learning.questions import Pair, read_pairs  # noqa: E402
 
 ARMS = {
-    "schema": {"memory": False, "show_facts": False},
-    "facts": {"memory": False, "show_facts": True},
-    "episodes": {"memory": True, "show_facts": False},
-    "memory": {"memory": True, "show_facts": True},
+    "schema": (False, "terms"),
+    "memory": (True, "terms"),
+    "memory+values": (True, "values"),
+    "memory+all": (True, "all"),
 }
+"""Whether episodes are recalled, and what of the links is shown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=Path, default=ROOT / "data" / "questions" / "development.jsonl")
     parser.add_argument("--model", default="0.5b")
-    parser.add_argument("--arms", default="schema,episodes,memory", help=f"of {', '.join(ARMS)}")
+    parser.add_argument("--arms", default="schema,memory", help=f"of {', '.join(ARMS)}")
     parser.add_argument("--examples", type=int, default=None, help="episodes shown; the setting's default otherwise")
     parser.add_argument("--every", type=int, default=1, help="take only each n-th question")
     parser.add_argument("--db", default=None)
@@ -74,8 +75,9 @@ def main() -> int:
         if given.examples is not None:
             settings = replace(settings, recall_limit=given.examples)
         for arm in given.arms.split(","):
-            chosen = replace(settings, show_facts=ARMS[arm]["show_facts"])
-            with open_app(chosen, memory=ARMS[arm]["memory"], say=lambda text: print(text, file=sys.stderr)) as app:
+            memory, facts = ARMS[arm]
+            chosen = replace(settings, facts=facts)
+            with open_app(chosen, memory=memory, say=lambda text: print(text, file=sys.stderr)) as app:
                 answers = [measure(app, pair, given.verbose) for pair in pairs]
                 name = app.model.name
             figures[arm] = summary(answers)
@@ -153,9 +155,9 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def line(model: str, arm: str, figures: dict[str, Any]) -> str:
-    low, high = figures["interval"]
+    right, (low, high) = figures["accuracy"], figures["interval"]
     return (
-        f"{model} {arm:9} {figures['right']}/{figures['questions']} = {figures['accuracy']:.0%} [{low:.0%}, {high:.0%}]"
+        f"{model} {arm:13} {figures['right']}/{figures['questions']} = {right:.0%} [{low:.0%}, {high:.0%}]"
         f"  median {figures['seconds_median']:.1f} s, p90 {figures['seconds_p90']:.1f} s  {figures['outcomes']}"
     )
 
