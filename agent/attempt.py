@@ -18,7 +18,9 @@ Path = Literal["habit", "model"]
 MOST_DRAFTS = 3
 """One draft and at most two repairs."""
 
-MISTAKES = frozenset({"no_sql", "syntax", "unknown_column", "unknown_table", "failed", "cut"})
+_MISTAKES = """
+    no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source depth length unstable"""
+MISTAKES = frozenset(_MISTAKES.split())
 """Rules that a model breaks by mistake. A draft that broke any other was refused for what it would do."""
 
 

@@ -33,7 +33,10 @@ class Finding:
 
 
 def examine(checks: Iterable[Check], *, foreseen: tuple[type[Exception], ...]) -> tuple[Finding, ...]:
-    """Run every check, whatever the others find. `foreseen` errors count as broken; their message names the fix."""
+    """Run every check, whatever the others find. `foreseen` errors count as broken; their message names the fix.
+
+    Any other error is a finding as well: one broken part must not hide what the checks after it say.
+    """
     return tuple(_examine(check, foreseen) for check in checks)
 
 
@@ -44,3 +47,6 @@ def _examine(check: Check, foreseen: tuple[type[Exception], ...]) -> Finding:
         return Finding(check.name, False, str(broken), broken.fix)
     except foreseen as error:
         return Finding(check.name, False, str(error))
+    except Exception as error:
+        detail = f"{type(error).__name__}: {error}"
+        return Finding(check.name, False, detail, "This was not foreseen: please report it.")

@@ -65,7 +65,12 @@ def body_of(attempt: Attempt, *, schema: str, dialect: str) -> dict[str, Any]:
 
 
 def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
-    """What fired in a settled attempt: its approach, the shape of its SQL, and the episodes it was shown."""
+    """What fired in a settled attempt: its approach, the shape of its SQL, and the episodes it was shown.
+
+    Nothing did where the model was never shown anything, as when none could be reached.
+    """
+    if body.get("path") == "model" and not body.get("drafts"):
+        return ()
     targets = [Target("approach", body["approach"])] if body.get("approach") else []
     targets += [Target("skeleton", body["skeleton"])] if body.get("skeleton") else []
     return (*targets, *(Target("episode", memory["episode"]) for memory in body.get("recalled", ())))

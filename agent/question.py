@@ -8,7 +8,11 @@ import unicodedata
 LONGEST = 4_000
 """The longest question read, in characters after cleaning."""
 
-_TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_TERMINAL_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[@-_]"
+)
 _ORDER = re.compile(
     r"\s*(?:please\s+|(?:can|could|would)\s+you\s+(?:please\s+)?|now\s+)?"
     r"(?:(?P<sql>insert\s+into|update\s+\S+\s+set|truncate|(?:drop|alter|create)\s+(?:table|view|index|database))\b"
@@ -16,6 +20,8 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+# Letters and marks by their category that show nothing: the fillers of Hangul and a joiner of marks.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u034f")
 
 
 class QuestionError(Exception):
@@ -33,15 +39,24 @@ def read_question(text: str) -> str:
     """
     if len(text) > 8 * LONGEST:
         raise QuestionError(_too_long(len(text)))
-    text = unicodedata.normalize("NFC", _TERMINAL_ESCAPE.sub("", text))
-    kept = (" " if c in "\t\n\r\x0b\x0c\x85" else c for c in text)
-    text = "".join(c for c in kept if c == " " or unicodedata.category(c) not in _INVISIBLE)
-    text = " ".join(text.split())
+    text = cleaned(text)
     if not any(c.isalnum() for c in text):
         raise QuestionError('The question is empty. Ask for example: hebbql ask "How many customers are there?"')
     if len(text) > LONGEST:
         raise QuestionError(_too_long(len(text)))
     return text
+
+
+def cleaned(text: str) -> str:
+    """Take out what no person types on purpose. Doing it twice changes nothing.
+
+    >>> cleaned("\\x1b]0;title\\x07net\\u200b\\tsales")
+    'net sales'
+    """
+    kept = (" " if c in "\t\n\r\x0b\x0c\x85" else c for c in _TERMINAL_ESCAPE.sub("", text))
+    shown = "".join(c for c in kept if unicodedata.category(c) not in _INVISIBLE and c not in _BLANK)
+    # Composed last: what was taken out may have stood between a letter and its mark.
+    return " ".join(unicodedata.normalize("NFC", shown).split())
 
 
 def asks_to_write(question: str) -> str:

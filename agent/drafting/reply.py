@@ -6,13 +6,23 @@ import re
 
 from agent.database.result import QueryRejected
 
-_FENCE = re.compile(r"```[ \t]*([A-Za-z0-9_+-]*)[ \t]*\r?\n?(.*?)(?:```|\Z)", re.DOTALL)
-_PREFIX = re.compile(r"^\s*(?:SQL\s*Query|SQL|Query|Answer)\s*:\s*", re.IGNORECASE)
-_OPENING = re.compile(r"(?:^|(?<=[\s:(]))(?=(?:SELECT|WITH|VALUES)\b)", re.IGNORECASE)
+_FENCE = re.compile(
+    r"```[ \t]*((?!(?:SELECT|WITH|VALUES)\b)[A-Za-z0-9_+-]*)[ \t]*\r?\n?(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE
+)
+_PREFIX = re.compile(r"^[\s>*#]*(?:SQL\s*Query|SQL|Query|Answer)\s*:[\s*]*", re.IGNORECASE)
+_WITH = r"WITH\s+(?:RECURSIVE\s+)?(?:\"[^\"]+\"|`[^`]+`|\[[^\]]+\]|\w+)\s*(?:\([^)]*\)\s*)?AS\b"
+_OPENING = re.compile(rf"(?:^|(?<=[\s:(]))(?=(?:SELECT|VALUES)\b|{_WITH})", re.IGNORECASE)
+# Words that prose begins with too count only with what follows them in SQL.
 _STATEMENT = re.compile(
-    r"\s*(?:SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|DROP|ALTER|TRUNCATE|ATTACH|DETACH|PRAGMA"
-    r"|VACUUM|REINDEX|ANALYZE|EXPLAIN|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|GRANT|REVOKE|COPY|CALL|DO|SET|EXEC)\b",
+    rf"[\s(]*(?:(?:SELECT|VALUES|INSERT|UPDATE|DELETE|MERGE|REPLACE|CREATE|DROP|ALTER|TRUNCATE|ATTACH|DETACH|PRAGMA"
+    rf"|VACUUM|REINDEX|ANALYZE|EXPLAIN|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|GRANT|REVOKE|COPY|EXEC)\b"
+    rf"|{_WITH}|DO\s+(?:\$|LANGUAGE\b)|SET\s+\S+(?:\s+TO\b|\s*=)|CALL\s+[^\s(]+\s*\()",
     re.IGNORECASE,
+)
+# A paragraph after the query that explains it.
+_REMARK = re.compile(
+    r"\s*\n\s*(?:(?:This|The|The above) (?:query|statement|SQL)\b|(?:Explanation|Note|Output|Result)s?:|Note that\b)"
+    r"|\s*\n[ \t]*\n\s*(?:This|These|The|It|Here|In this|In the|Please|You|I|Hope|Let) [a-z]"
 )
 _LEADING_COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|\Z)|/\*.*?\*/)", re.DOTALL)
 
@@ -36,6 +46,8 @@ def read_sql(reply: str) -> str:
     if not text:
         raise QueryRejected("The reply was empty. Reply with one SELECT statement.", rule="no_sql")
     fenced = [body for _, body in _FENCE.findall(text) if _starts_statement(body)]
+    if not fenced and _starts_statement(text):
+        fenced = [text.partition("```")[0]]
     text = fenced[0] if fenced else text.replace("```", " ")
     text = _without_opening(text)
     if not _STATEMENT.match(text):
@@ -62,8 +74,11 @@ def _without_opening(text: str) -> str:
 
 
 def _up_to_the_end(text: str) -> str:
-    """Cut at the first semicolon outside of quotes and comments if only prose, or nothing, follows it."""
-    quote, index = "", 0
+    """Cut at the first semicolon, or paragraph of prose, outside of quotes, brackets and comments.
+
+    A semicolon that another statement follows is kept, and so is what comes after it.
+    """
+    quote, depth, index = "", 0, 0
     while index < len(text):
         char, pair = text[index], text[index : index + 2]
         if quote:
@@ -73,13 +88,22 @@ def _up_to_the_end(text: str) -> str:
         elif char == "[":
             quote = "]"
         elif pair == "--":
-            index = _skip_to(text, index, "\n")
+            index = _skip_to(text, index, "\n") - 1
         elif pair == "/*":
             index = _skip_to(text, index, "*/")
-        elif char == ";" and not _starts_statement(text[index + 1 :]):
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+        elif _ends(text, index, depth):
             return text[:index].strip()
         index += 1
     return text.strip().rstrip(";").rstrip()
+
+
+def _ends(text: str, index: int, depth: int) -> bool:
+    """Whether the statement ends here: only prose, or nothing, follows."""
+    if text[index] == ";":
+        return not _starts_statement(text[index + 1 :].lstrip("; \t\r\n"))
+    return depth <= 0 and _REMARK.match(text, index) is not None
 
 
 def _skip_to(text: str, index: int, end: str) -> int:

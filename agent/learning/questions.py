@@ -55,7 +55,7 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
         QuestionFileError: the file is missing, not UTF-8, a line is broken (named by number), or an id twice there.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # a text may hold other line breaks than this one
     except (OSError, UnicodeDecodeError) as error:
         raise QuestionFileError(f"{path} cannot be read: {error}. Give a file of JSON lines in UTF-8.") from error
     pairs: dict[str, Pair] = {}
@@ -76,11 +76,11 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 def _read(text: str, number: int, path: Path) -> Pair:
     try:
         line = _Line.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
-        raise QuestionFileError(f"{path}, line {number}: no JSON ({error}).") from error
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'line'}: {e['msg']}" for e in error.errors())
         raise QuestionFileError(f"{path}, line {number}: {problems}.") from error
+    except (ValueError, RecursionError) as error:
+        raise QuestionFileError(f"{path}, line {number}: no JSON ({error}).") from error
     others = (*((line.check_sql,) if line.check_sql else ()), *line.alt_sql)
     return Pair(
         line.id, line.question, line.sql, others, line.ordered, line.type, line.difficulty, line.language, number

@@ -76,7 +76,7 @@ def episode_of(
         bucket=understood.bucket,
         kind=understood.intent.kind,
         tables=understood.intent.tables,
-        question=pair.question,
+        question=understood.grounding.question,
         masked=understood.masked,
         sql=normalise(pair.sql, dialect),
         skeleton=skeleton(pair.sql, dialect),
