@@ -77,7 +77,8 @@ def _transcript(brain: Path) -> str:
     """What the first command of the README prints, in a brain that is set up already."""
     code = "from agent.doors.cli import main; main()"
     command = [sys.executable, "-c", code, "ask", "--brain", str(brain), FIRST]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "100"})
+    environ = os.environ | {"COLUMNS": "100"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environ)
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
 
 
@@ -107,7 +108,8 @@ def _figures_part() -> str:
         for arm, figures in found["arms"].items():
             low, high = figures["interval"]
             share = f"{figures['right']} of {figures['questions']} ({figures['accuracy']:.0%})"
-            lines.append(f"| {found['model']} | {arm} | {share} | {low:.0%} – {high:.0%} | {figures['seconds_median']:.1f} |")
+            span, seconds = f"{low:.0%} to {high:.0%}", f"{figures['seconds_median']:.1f}"
+            lines.append(f"| {found['model']} | {arm} | {share} | {span} | {seconds} |")
     return "\n".join(lines)
 
 
