@@ -116,6 +116,10 @@ def test_the_tests_need_more_and_the_application_takes_what_they_have(made: Proj
     assert made.installed() == {"tiny", "tinydev", "program"}
     assert made.run("setup").err == ""
 
+    (made.root / "pyproject.toml").write_text((made.root / "pyproject.toml").read_text() + "# changed\n")
+    assert made.run("ask").code == 0
+    assert made.run("setup", "--dev").err == ""
+
 
 def test_a_changed_project_file_keeps_the_packages(made: Project) -> None:
     (made.root / "pyproject.toml").write_text((made.root / "pyproject.toml").read_text() + "# changed\n")
@@ -174,7 +178,7 @@ def test_after_a_kill_the_next_start_waits_for_what_the_killed_one_left_running(
     hold, held = project.root / "hold", project.root / "held"
     slow = _program(
         project.root / "slow-python",
-        f"""case "$*" in "-m venv"*) while [ -e '{hold}' ]; do touch '{held}'; sleep 0.05; done ;; esac
+        f"""case "$*" in "-m venv"*) while [ -e '{hold}' ]; do touch '{held}'; sleep 0.05; done; exit 0 ;; esac
         exec '{PYTHON}' "$@\"""",
     )
     hold.touch()
@@ -226,18 +230,18 @@ def test_an_environment_made_by_someone_else_is_left_alone(project: Project) -> 
     assert (project.venv / "precious").exists()
 
 
-def test_without_a_network_the_message_says_so_and_a_later_start_works(project: Project) -> None:
+def test_without_a_network_the_message_says_so_and_a_later_start_works(made: Project) -> None:
     offline = {
         "PIP_NO_INDEX": "0",
         "PIP_FIND_LINKS": "",
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
         "PIP_RETRIES": "1",
     }
-    done = project.run("ask", "anything", **offline)
+    done = made.run("test", **offline)
     assert (done.code, done.out) == (1, "")
     assert "Check the network" in done.err
     assert "Traceback" not in done.err
-    again = project.run("ask", "anything")
+    again = made.run("ask", "anything")
     assert again.code == 0, again.err
 
 
