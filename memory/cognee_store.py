@@ -39,6 +39,7 @@ _COLLECTION = "RememberedQuestion_text"
 _GRAPH_CACHE = 64 * 1024 * 1024
 """Bytes of pages a dataset's graph keeps in memory; it holds a few hundred nodes."""
 _SEARCHES_AT_ONCE = 4
+_COMPLETE = "set_up"
 
 
 class _Process:
@@ -103,6 +104,18 @@ def prepare_environment(folder: Path, embedder: Embedder) -> None:
             "TRANSFORMERS_OFFLINE": "1",
         }
     )
+
+
+def _clear_half_built(folder: Path) -> None:
+    """Remove Cognee's own database when its set-up was cut off, so that it is made anew.
+
+    Cognee looks for one table to tell whether the others are there, so it would never mend it. No dataset can have
+    been written before the set-up was complete.
+    """
+    system = folder / "system"
+    if not (folder / _COMPLETE).exists() and not any(system.glob("databases/*/*.lance.db")):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(system)
 
 
 def _silence_cognee() -> None:
@@ -306,6 +319,7 @@ class _Cognee:
         self._folder = folder
         self._embedder = embedder
         first = "cognee" not in sys.modules
+        _clear_half_built(folder)
         prepare_environment(folder, embedder)
         if first:
             _silence_cognee()
@@ -344,6 +358,7 @@ class _Cognee:
         with contextlib.redirect_stdout(io.StringIO()):
             await setup()
         self._user = await get_default_user()
+        (self._folder / _COMPLETE).touch()
 
     async def _release(self) -> None:
         from cognee.infrastructure.databases.graph.get_graph_engine import _create_graph_engine

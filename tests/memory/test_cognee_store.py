@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -102,6 +104,20 @@ def test_leftovers_of_a_dataset_that_cognee_no_longer_lists_are_seen_and_erased(
     assert store.members(BUCKET) == frozenset()
     store.close()
     assert files_holding(folder, b"Zebulon") == []
+
+
+def test_a_set_up_that_was_cut_off_is_done_again(opened: Callable[[], CogneeStore], folder: Path) -> None:
+    """Killed while it migrates its database, Cognee leaves tables without their later columns, for good."""
+    store = opened()
+    store.members(BUCKET)
+    store.close()
+    (folder / "set_up").unlink()
+    with contextlib.closing(sqlite3.connect(folder / "system" / "databases" / "cognee_db")) as registry:
+        registry.execute("ALTER TABLE pipeline_runs DROP COLUMN embedding_tokens")
+        registry.commit()
+    store = opened()
+    store.remember(BUCKET, [KEPT])
+    assert store.members(BUCKET) == {KEPT.id}
 
 
 def test_a_deleted_folder_is_an_empty_store_again(opened: Callable[[], CogneeStore], folder: Path) -> None:
