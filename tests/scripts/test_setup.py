@@ -313,3 +313,38 @@ def test_an_unknown_option_is_a_usage_error(project: Project) -> None:
     done = project.run("setup", "--fast")
     assert done.code == 2
     assert "usage: scripts/setup [--dev]" in done.err
+
+
+@pytest.fixture
+def tooled(made: Project) -> Project:
+    """A project whose checking tools are programs of one line: each is green, and says its name and arguments."""
+    stamp = made.venv / ".hebbql"
+    stamp.write_text(stamp.read_text().replace(" run at ", " dev at "))
+    for tool in ("ruff", "mypy", "lint-imports"):
+        _program(made.venv / "bin" / tool, f'echo "{tool} $*"')
+    (site,) = made.venv.glob("lib/python3*/site-packages")
+    (site / "pytest.py").write_text("import json, os, sys\nprint(json.dumps([os.getcwd(), *sys.argv[1:]]))\n")
+    return made
+
+
+def test_the_checks_come_first_and_the_last_word_is_that_of_pytest(tooled: Project) -> None:
+    done = tooled.run("test", "tests/memory", "-k", "a or b")
+    assert done.code == 0, done.err
+    assert json.loads(done.out) == [str(tooled.root), "tests/memory", "-k", "a or b"]
+    said = [line for line in done.err.splitlines() if not line.startswith("test:")]
+    assert said == ["ruff check --quiet", "ruff format --check --quiet", "mypy ", "lint-imports --no-logo"]
+
+
+@pytest.mark.parametrize("tool", ["ruff", "mypy", "lint-imports"])
+def test_a_red_check_is_red_at_the_end_though_all_tests_pass(tooled: Project, tool: str) -> None:
+    _program(tooled.venv / "bin" / tool, "exit 2")
+    done = tooled.run("test")
+    assert done.code == 1
+    assert "test: red, see above:" in done.err
+    assert json.loads(done.out) == [str(tooled.root)]
+
+
+def test_the_exit_code_of_pytest_is_kept(tooled: Project) -> None:
+    (site,) = tooled.venv.glob("lib/python3*/site-packages")
+    (site / "pytest.py").write_text("raise SystemExit(5)\n")
+    assert tooled.run("test").code == 5
