@@ -19,10 +19,11 @@ _LOW = (
     r"|billigste[nrs]?|älteste[nrs]?|erste[nrs]?|kürzeste[nrs]?|schlechteste[nrs]?"
 )
 _EXTREME = re.compile(rf"(?<!\w)(?:(?P<low>{_LOW})|(?P<high>{_HIGH}))(?![a-zäöüß])", re.IGNORECASE)
-COUNTERS = ("개", "명", "곳", "건", "가지", "위", "분", "인", "사", "종")
+COUNTERS = ("개", "명", "곳", "건", "가지", "위", "분", "인", "사", "종", "마리")
 """What Korean counts things with, written right behind the number: 제품 5개."""
 
 _TAG = r"<\w+>"
+_COUNTED = r"(?:개|명|건|번|곳|회|종|마리|가지)"
 _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), english)
     for pattern, english in (
@@ -34,10 +35,15 @@ _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(<tables?>) (?:을|를)? ?(?:한 번도 |전혀 )(?:\w+ )?(?:\w+지 )?않", r"never \1"),
         (rf"({_TAG}) (?:\w{{1,2}} )?(?:별로|별|마다)(?!\w)", r"per \1"),
         (r"각 (<\w+>)", r"each \1"),
-        (r"(<number>) ?\w{0,2} ?(?:이상)", r"at least \1"),
-        (r"(<number>) ?\w{0,2} ?(?:이하)", r"at most \1"),
-        (r"(<number>) ?\w{0,2} ?(?:초과|넘는|보다 많은|보다 큰|보다 비싼)", r"more than \1"),
-        (r"(<number>) ?\w{0,2} ?(?:미만|보다 적은|보다 작은|보다 싼)", r"less than \1"),
+        # With a counter rows are counted (10건 이상 주문한); without, the number is held against a column (30보다 큰).
+        (rf"(<number>) ?{_COUNTED}\w? ?이상", r"at least \1"),
+        (rf"(<number>) ?{_COUNTED}\w? ?이하", r"at most \1"),
+        (rf"(<number>) ?{_COUNTED}\w? ?(?:초과|넘는|넘게|보다 많은|보다 많이)", r"more than \1"),
+        (rf"(<number>) ?{_COUNTED}\w? ?(?:미만|보다 적은|보다 적게)", r"less than \1"),
+        (r"(<number>) ?\w{0,2} ?이상", r"at least \1 by"),
+        (r"(<number>) ?\w{0,2} ?이하", r"at most \1 by"),
+        (r"(<number>) ?\w{0,2} ?(?:초과|넘는|보다 (?:많은|큰|비싼|높은|긴|무거운))", r"more than \1 by"),
+        (r"(<number>) ?\w{0,2} ?(?:미만|보다 (?:적은|작은|싼|낮은|짧은|가벼운))", r"less than \1 by"),
         (r"평균\s?(?:보다|이상|초과)", "more than average "),
         (r"월별|매월|달마다|월마다", " per month "),
         (r"분기별|매 분기|분기마다", " per quarter "),
@@ -50,7 +56,7 @@ _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"서로 다른|중복 없이|고유한", " different "),
         (r"며칠|얼마나 걸", " how many days does "),
         (
-            r"몇 ?(?:개|명|곳|건|가지|분|사|종)|몇이나|(?<!\w)(?:수는|수를|수|개수\w?|건수\w?|인원\w?)(?!\w)",
+            r"몇 ?(?:개|명|곳|건|가지|분|사|종|마리|번)|몇이나|(?<!\w)(?:수는|수를|수|개수\w?|건수\w?|인원\w?)(?!\w)",
             " how many ",
         ),
         (r"총합|합계|총액|전체|모두 합|총 ", " total "),

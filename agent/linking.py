@@ -83,9 +83,9 @@ class Lexicon:
         self.foreign = {(t.name, c) for t in schema.tables for key in t.foreign_keys for c in key.columns}
         self._codes = {(t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key}
         self._index_tables()
+        self.naming = self._index_values()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
         self._index_glossary()
-        self.naming = self._index_values()
         self.date_columns = tuple(self._date_columns())
         self.amounts = frozenset(self._amounts())
         self._name_words = _vocabulary(self._spelt)
@@ -125,15 +125,18 @@ class Lexicon:
         """Link stretches of words, longest first; stretches do not overlap, but for a condition of the glossary.
 
         `taken` are the places of words already spoken for (dates). `quotes` are stretches within quotation marks
-        (first, last): what they hold is a stored value as a whole, or nothing.
+        (first, last): what they hold is a stored value as a whole, else a name, or nothing.
         """
         used = set(taken)
         found: list[Span] = []
         for first, last in quotes:
             if self._within_value(words, first, last):
                 continue
-            if values := self._values_of(words[first:last], quoted=True):
-                found.append(Span(first, last, values))
+            stems, folded = _keys(words[first:last])
+            names = self._names.get(stems, []) if folded in self._spelt else []
+            meanings = self._values_of(words[first:last], quoted=True)
+            if meanings := meanings or tuple(name for name in names if name.kind != "term"):
+                found.append(Span(first, last, meanings))
             used.update(range(first, last))
         found += self._match(words, used)
         mended = [self._mended(token) if place not in used else token for place, token in enumerate(words)]
@@ -308,7 +311,10 @@ class Lexicon:
         }
         if named.intersection(term.tables):
             return "entity"
-        if _COLUMN_ONLY.match(term.expression) or "||" in term.expression:
+        if match := _COLUMN_ONLY.match(term.expression):
+            home = self._as_stored(*(_bare(part) for part in match.groups()))
+            return "entity" if home in self.naming and home not in self._codes else "column"
+        if "||" in term.expression:
             return "column"
         if _AGGREGATE.search(term.expression) and not _CONDITION.search(term.expression):
             return "aggregate"

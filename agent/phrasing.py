@@ -89,7 +89,7 @@ def mask(question: str, grounding: Grounding) -> str:
         at = link.end
     text = " ".join("".join((*parts, question[at:])).casefold().split())
     text = re.sub(rf"[{_QUOTES}]\s*(<\w+>)\s*[{_QUOTES}](?!\w)", r"\1", text)
-    text = re.sub(rf"\s+([?!.,;:%)]|[{_QUOTES}]s?\b)", r"\1", text)
+    text = re.sub(r"\s+([?!.,;:%)]|['\u2019]s\b)", r"\1", text)
     return text.rstrip(" ?!.;:\u2026")
 
 

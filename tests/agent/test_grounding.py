@@ -306,6 +306,7 @@ def test_names_alone_suffice_without_facts_and_glossary(bare_northwind: Lexicon)
         ("How many orders came from North Quay?", {"order"}, {'"order"."from" = \'North Quay\''}),
         ("orders of O'Neil & Sons", {"order"}, {"\"order\".\"customer name\" = 'O''Neil & Sons'"}),
         ("Straße und Plätze with the greatest Länge", {"Straße und Plätze"}, set()),
+        ("orders whose 'from' is alpha", {"order"}, {'"order"."group by" = \'alpha\''}),
         ("list the it's quoted rows", {'it\'s "quoted"'}, set()),
         ("부산의 고객", {"고객"}, {"고객.도시 = '부산'"}),
         ("고객의 이름", {"고객"}, set()),
