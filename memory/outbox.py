@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,7 @@ from memory.episode import Episode
 from memory.errors import BrainDamagedError, BrainForeignError, BrainUnwritableError
 from memory.ledger import Ledger, Queued
 from memory.opening import flush_folder
-from memory.store import EpisodeStore, Indexed
+from memory.store import EpisodeStore, Indexed, StoreDamagedError
 
 MARKER = "hebbql-store.json"
 """The marker's name, in the root of the store's folder: losing the folder loses the marker with it."""
@@ -56,13 +57,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What one drain brought to the store."""
+    """What one drain brought to the store. `rebuilt` says why it had to be rebuilt whole, and is empty otherwise."""
 
     changes: int = 0
     buckets: tuple[str, ...] = ()
     remembered: int = 0
     forgotten: int = 0
     rewritten: int = 0
+    rebuilt: str = ""
 
 
 def read_marker(folder: Path) -> Marker | None:
@@ -148,13 +150,36 @@ def drain(
 
     `text` gives what an episode is found by. `folder` is where the store keeps its data and gets its marker; None
     for a store that keeps nothing. `index`: see `standing`. `limit` is the most changes to take. When the store raises,
-    what it confirmed before stays acked, and the rest stays queued. With a folder, `reconcile` is run first.
+    what it confirmed before stays acked, and the rest stays queued. With a folder, `reconcile` is run first, and a
+    store that says its files are damaged is closed, deleted and rebuilt from the ledger, once.
 
     Raises:
         BrainForeignError, BrainDamagedError: see `standing`.
     """
-    if folder is not None:
+    if folder is None:
+        return _apply(ledger, store, text=text, folder=None, index=index, limit=limit)
+    try:
         reconcile(ledger, store, folder=folder, index=index)
+        return _apply(ledger, store, text=text, folder=folder, index=index, limit=limit)
+    except StoreDamagedError as damage:
+        # A process killed in the middle of a write can leave files that the store itself cannot open or forget.
+        store.close()
+        shutil.rmtree(folder, ignore_errors=True)
+        ledger.between("store deleted")
+        reconcile(ledger, store, folder=folder, index=index)
+        done = _apply(ledger, store, text=text, folder=folder, index=index, limit=None)
+        return replace(done, rebuilt=str(damage))
+
+
+def _apply(
+    ledger: Ledger,
+    store: EpisodeStore,
+    *,
+    text: Callable[[Episode], str],
+    folder: Path | None,
+    index: str,
+    limit: int | None,
+) -> Drained:
     queued = ledger.outbox(limit)
     if not queued:
         return Drained()
@@ -162,7 +187,11 @@ def drain(
     for change in queued:
         by_bucket.setdefault(change.bucket, []).append(change)
     if folder is not None:
-        write_marker(folder, Marker(ledger.store, ledger.generation, index, tuple(by_bucket)))
+        if (generation := ledger.generation) == 0:
+            # From the first write on, a missing marker must mean that the store was lost, not that it is new.
+            with ledger.transaction() as transaction:
+                generation = transaction.advance_generation()
+        write_marker(folder, Marker(ledger.store, generation, index, tuple(by_bucket)))
         ledger.between("marker writing")
     remembered = forgotten = rewritten = 0
     for bucket, changes in by_bucket.items():

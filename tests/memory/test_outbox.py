@@ -17,7 +17,7 @@ from memory.errors import BrainDamagedError, BrainForeignError
 from memory.ledger import Ledger
 from memory.outbox import MARKER, Drained, Marker, drain, read_marker, reconcile, standing, write_marker
 from memory.reference_store import ReferenceStore
-from memory.store import Indexed, StoreError
+from memory.store import Indexed, StoreDamagedError, StoreError
 
 if TYPE_CHECKING:
     from memory.embedder import Vector
@@ -56,6 +56,12 @@ class Watched(ReferenceStore):
         super().__init__(embedder=NoEmbedder())
         self.asked: list[str] = []
         self.broken = False
+        self.damaged = False
+
+    def close(self) -> None:
+        """What is on the disk is deleted next, and with it what this store holds."""
+        self._buckets.clear()
+        self.damaged = False
 
     def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
         self._note(f"remember {bucket[0]} {len(episodes)}")
@@ -76,6 +82,8 @@ class Watched(ReferenceStore):
     def _note(self, what: str) -> None:
         if self.broken and what.split()[1] == "b":
             raise StoreError("The store broke.")
+        if self.damaged and what.split()[1] == "b":
+            raise StoreDamagedError("The store cannot be used.")
         self.asked.append(what)
 
 
@@ -174,6 +182,30 @@ def test_when_the_store_breaks_what_it_confirmed_stays_and_the_rest_is_queued(
     store.broken = False
     drain(ledger, store, text=text, folder=folder)
     assert store.members(OTHER.bucket) == {OTHER.id} and standing(ledger, folder).state == "current"
+
+
+def test_a_store_whose_files_are_damaged_is_deleted_and_rebuilt(ledger: Ledger, store: Watched, folder: Path) -> None:
+    remember(ledger, FIRST, OTHER)
+    drain(ledger, store, text=text, folder=folder)
+    remember(ledger, SECOND, replace(OTHER, masked="more"))
+    store.damaged = True
+    (folder / "broken").write_text("half a page")
+    assert "cannot be used" in drain(ledger, store, text=text, folder=folder).rebuilt
+    assert not (folder / "broken").exists() and standing(ledger, folder).state == "current"
+    for bucket in (FIRST.bucket, OTHER.bucket):
+        assert store.members(bucket) == {one.id for one in ledger.episodes(bucket)}
+    assert ledger.outbox() == () and ledger.verify().ok
+
+
+def test_a_store_lost_in_its_first_drain_is_rebuilt(ledger: Ledger, store: Watched, folder: Path) -> None:
+    remember(ledger, FIRST, OTHER)
+    store.broken = True
+    with pytest.raises(StoreError):
+        drain(ledger, store, text=text, folder=folder)
+    shutil.rmtree(folder)
+    fresh = Watched()
+    drain(ledger, fresh, text=text, folder=folder)
+    assert fresh.members(FIRST.bucket) == {FIRST.id} and fresh.members(OTHER.bucket) == {OTHER.id}
 
 
 def test_a_store_that_is_current_is_not_asked_anything(ledger: Ledger, store: Watched, folder: Path) -> None:

@@ -142,7 +142,9 @@ def live(
         ledger.abandon("a crash left it")
 
         def bring_up_to_date() -> None:
-            drain(ledger, store, text=text, folder=folder / "cognee")
+            done = drain(ledger, store, text=text, folder=folder / "cognee")
+            if done.rebuilt:
+                tell("rebuilt", done.rebuilt)
 
         bring_up_to_date()
         if isinstance(store, Timed):
