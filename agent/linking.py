@@ -135,7 +135,8 @@ class Lexicon:
             stems, folded = _keys(words[first:last])
             names = self._names.get(stems, []) if folded in self._spelt else []
             meanings = self._values_of(words[first:last], quoted=True)
-            if meanings := meanings or tuple(name for name in names if name.kind != "term"):
+            meanings = meanings or tuple(name for name in names if name.kind != "term")
+            if meanings:
                 found.append(Span(first, last, meanings))
             used.update(range(first, last))
         found += self._match(words, used)
@@ -145,10 +146,10 @@ class Lexicon:
             found += [replace(span, quality="typo") for span in self._match(mended, used, only=changed)]
         for place, token in enumerate(words):
             if place not in used and token.kind == "latin" and token.folded not in _NO_PART:
-                meanings = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
+                parts = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
                 agents = self._agents.get(_agent_root(token.stem), ())
-                if meanings or agents:
-                    found.append(Span(place, place + 1, (*agents, *meanings), "part"))
+                if parts or agents:
+                    found.append(Span(place, place + 1, (*agents, *parts), "part"))
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
 
     def _within_value(self, words: Sequence[Token], first: int, last: int) -> bool:
