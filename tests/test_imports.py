@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,29 @@ def test_each_contract_is_shown_to_bite() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     named = {contract["id"] for contract in settings["tool"]["importlinter"]["contracts"]}
     assert named == {contract for contract, _, _ in BREACHES}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_that_is_imported_is_asked_for_by_name(package: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = {_plain(re.split(r"[\[=]", requirement)[0]) for requirement in project["dependencies"]}
+    # Cognee takes one of two versions of its graph database, by the version of macOS.
+    asked.add("ladybug")
+    brought_by = packages_distributions()
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            else:
+                continue
+            for name in {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - set(PACKAGES):
+                assert asked & {_plain(found) for found in brought_by.get(name, [])}, f"{path} imports {name}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def _names_by_text(tree: ast.AST) -> Iterator[str]:
