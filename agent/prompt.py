@@ -77,7 +77,8 @@ def write_prompt(attempt: Attempt, *, stable: str, facts: FactLevel = "terms") -
     shown = [memory.episode.sql for memory in attempt.recalled]
     turns.append(Turn("user", "\n".join((attempt.question, *fact_lines(attempt.understood, shown, facts)))))
     for draft in attempt.drafts:
-        turns += [Turn("assistant", draft.reply.text or "(nothing)"), Turn("user", _complaint(draft))]
+        written = draft.reply.text if draft.reply.text.strip() else "(nothing)"
+        turns += [Turn("assistant", written), Turn("user", _complaint(draft))]
     return Prompt(stable=stable, turns=tuple(turns))
 
 

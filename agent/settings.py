@@ -58,7 +58,7 @@ class Settings:
         """Read the variables that are set and not empty.
 
         Raises:
-            SettingsError: one is not a number above zero, not a whole one where things are counted, or not yes or no.
+            SettingsError: one is not a number above zero, no whole one where things are counted, or no level.
         """
         default = cls()
         words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -50,21 +50,24 @@ class Teacher:
         `good` and `corrected` run the SQL once more: only what runs now, on this schema, is remembered.
 
         Raises:
-            FeedbackError: no such attempt, nothing to judge, or an empty result that proves nothing.
+            FeedbackError: no such attempt, nothing to judge, or a result that is cut off.
             QueryRejected, QueryFailed: the SQL does not hold or run.
         """
         body = self._settled(attempt)
         written = str(body.get("sql") or "")
         if verdict == "corrected":
             assert sql is not None, "a correction comes with its SQL"
-            if written and normalise(sql, self.dialect) == normalise(written, self.dialect):
+            sql = normalise(sql, self.dialect)
+            if written and sql == normalise(written, self.dialect):
                 verdict = "good"
-        if verdict == "good" and not written:
-            raise FeedbackError(f'Attempt {attempt} gave no answer to call good. Correct it with --sql "SELECT …".')
+        if not written and (verdict == "good" or (verdict == "bad" and not body.get("drafts"))):
+            raise FeedbackError(
+                f'Attempt {attempt} gave no answer to call {verdict}. Correct it with --sql "SELECT …".'
+            )
         if self._last_verdict(attempt) == (verdict, sql if verdict == "corrected" else None):
             return Outcome(f"Attempt {attempt} was marked {verdict} already; nothing changed.")
         if verdict == "bad":
-            return self._weaken(attempt, body, written)
+            return self._weaken(attempt, body)
         right = self._episode(attempt, body, written if verdict == "good" else str(sql))
         return self._store(attempt, body, right, verdict, sql)
 
@@ -104,44 +107,58 @@ class Teacher:
     def _store(
         self, attempt: str, body: Mapping[str, Any], right: Episode, verdict: Verdict, sql: str | None
     ) -> Outcome:
-        """Remember the right episode; reward what fired if it led there, else weaken it and forget the wrong one."""
+        """Remember the right episode; reward what fired if it led there, else weaken it and forget the wrong one.
+
+        What earlier feedback on this attempt called right is forgotten too: the newest word counts.
+        """
         shown = (Target("skeleton", right.skeleton), Target("episode", str(right.id)))
+        earlier = [episode.id for episode in self.ledger.episodes(batch=right.batch)]
         with self.ledger.transaction() as entry:
             given = {"verdict": verdict, "sql": sql if verdict == "corrected" else None}
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, given)
-            gone = () if verdict == "good" else self._take_out(entry, body, attempt, keep=right)
+            wrong = () if verdict == "good" else self._failed(entry, body)
+            gone = _forget(entry, (*earlier, *wrong), attempt, keep=right.id)
             new = entry.remember(right, again=True)
             rewarded = (*fired(body), *shown) if verdict == "good" else shown
             self._move(entry, body, rewarded, reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
-        wrong = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
-        return Outcome(f"{known}: {right.question}{wrong}", (str(right.id),) if new else (), gone)
+        less = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
+        return Outcome(f"{known}: {right.question}{less}", (str(right.id),) if new else (), gone)
 
-    def _weaken(self, attempt: str, body: Mapping[str, Any], written: str) -> Outcome:
+    def _weaken(self, attempt: str, body: Mapping[str, Any]) -> Outcome:
         with self.ledger.transaction() as entry:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
-            gone = self._take_out(entry, body, attempt, keep=None)
+            gone = _forget(entry, self._failed(entry, body), attempt)
         forgotten = f" {len(gone)} episode(s) forgotten." if gone else " No episode was stored from it."
         return Outcome(f"Attempt {attempt} is marked bad; what led to it is weakened.{forgotten}", forgotten=gone)
 
-    def _take_out(
-        self, entry: Transaction, body: Mapping[str, Any], attempt: str, *, keep: Episode | None
-    ) -> tuple[str, ...]:
-        """Weaken what fired; forget the episode that says the wrong answer, and those that are spent by now."""
+    def _failed(self, entry: Transaction, body: Mapping[str, Any]) -> tuple[uuid.UUID, ...]:
+        """Weaken what fired; give the episode that says the wrong answer, and those of the bucket that are spent.
+
+        An episode of another bucket that misled here stays: it was verified there, and only the way to it is weak.
+        """
         self._move(entry, body, fired(body), reward=0.0)
         wrong = []
         if body.get("sql"):
             wrong.append(episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect)))
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
-        gone = []
-        for id in dict.fromkeys((*wrong, *map(uuid.UUID, spent))):
-            if entry.is_active(id) and (keep is None or id != keep.id):
-                entry.forget(id, f"feedback on {attempt}")
-                gone.append(str(id))
-        return tuple(gone)
+        own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
+        return (*wrong, *(id for id in map(uuid.UUID, spent) if id in own))
 
     def _move(self, entry: Transaction, body: Mapping[str, Any], targets: tuple[Target, ...], *, reward: float) -> None:
         if targets:
             bucket = Bucket(body["bucket"], body["kind"], tuple(body["tables"]))
             changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
             entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
+
+
+def _forget(
+    entry: Transaction, ids: Iterable[uuid.UUID], attempt: str, *, keep: uuid.UUID | None = None
+) -> tuple[str, ...]:
+    """Forget those that are still remembered, but never `keep`; give the ids of those that went."""
+    gone = []
+    for id in dict.fromkeys(ids):
+        if id != keep and entry.is_active(id):
+            entry.forget(id, f"feedback on {attempt}")
+            gone.append(str(id))
+    return tuple(gone)

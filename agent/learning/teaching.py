@@ -9,14 +9,24 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agent.database.guard import check
+from agent.database.guard import check, parse_statement
+from agent.database.naming import nearest, quoted
 from agent.database.result import QueryRejected
 from agent.database.schema import Schema
+from agent.learning.questions import Text
+from agent.question import cleaned
 from memory.semantic import Term
 
 _SENTENCE = re.compile(
     r"^\s*(?P<names>.{1,120}?)\s*(?:=|:=|\bmeans?\b|\bis\b|\bare\b|\bstands? for\b)\s*(?P<meaning>.+)$", re.I
 )
+_STATEMENT = re.compile(
+    r"(?:^|;)\s*(?:(?:DROP|ALTER|CREATE|TRUNCATE)\s+(?:\w+\s+)?(?:TABLE|VIEW|INDEX|TRIGGER|DATABASE|SCHEMA)"
+    r"|DELETE\s+FROM|(?:INSERT|REPLACE)\s+INTO|UPDATE\s+.+\sSET|ATTACH\s+DATABASE|PRAGMA\s+\w|VACUUM|SELECT\s.*\bFROM"
+    r"|WITH\s+\S+\s+AS\s*\()",
+    re.IGNORECASE,
+)
+_LONGEST = 1_000
 _LOOKS_LIKE_SQL = re.compile(r"[*/+()'\"]|\w\.\w|[<>=]|\s-\s")
 
 
@@ -34,15 +44,21 @@ def read_teaching(text: str, schema: Schema) -> Term:
     What looks like SQL must hold as an expression over the schema; anything else is kept as a note in words.
 
     Raises:
-        TeachingError: no such sentence, or the expression names what the schema does not have.
+        TeachingError: no such sentence, a statement, or the expression names what the schema does not have.
     """
-    sentence = _SENTENCE.match(" ".join(text.split()))
+    if len(text) > _LONGEST:
+        raise TeachingError(
+            f"That has {len(text):,} characters; at most {_LONGEST:,} are read. Teach one term at a time."
+        )
+    sentence = _SENTENCE.match(cleaned(text))
     if sentence is None or not sentence["meaning"].strip(" ."):
         raise TeachingError('Say it as "NAME means EXPRESSION", for example: hebbql teach "margin means Price - Cost".')
     meaning = sentence["meaning"].strip().rstrip(".;")
     names = tuple(name.strip(" \"'") for name in re.split(r",|\bor\b", sentence["names"]) if name.strip(" \"'"))
-    if not names:
+    if not any(character.isalnum() for name in names for character in name):
         raise TeachingError('The term has no name. Say it as "NAME means EXPRESSION".')
+    if _STATEMENT.search(re.sub(r"'[^']*'", "''", meaning)):
+        raise TeachingError("A term stands for an expression or for plain words, not for a whole statement.")
     if not _LOOKS_LIKE_SQL.search(meaning) and not _is_column(meaning, schema):
         return Term(names=names, meaning=meaning, expression=None, tables=(), origin="person")
     try:
@@ -63,24 +79,29 @@ def hold_expression(expression: str, schema: Schema, tables: tuple[str, ...] = (
     Raises:
         QueryRejected: it does not parse, or a column is in no table, or in several.
     """
-    import sqlglot
     from sqlglot import exp
 
-    try:
-        tree = sqlglot.parse_one(expression, dialect=schema.dialect)
-    except (sqlglot.errors.SqlglotError, RecursionError) as error:
-        raise QueryRejected(f"it is no SQL expression ({str(error).splitlines()[0][:120]}).", rule="syntax") from error
-    if not isinstance(tree, exp.Expression) or isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Command):
+    from agent.database.dialects import dialect
+
+    tree = parse_statement(expression, schema.dialect)
+    while isinstance(tree, exp.Alias):
+        tree = tree.this
+    if isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Command):
         raise QueryRejected("an expression is wanted, not a statement.", rule="statement")
+
+    def written(name: str) -> exp.Identifier:
+        return exp.to_identifier(name, quoted=quoted(name, schema.dialect) != name)
+
     used: list[str] = [table.name for table in schema.tables if table.name in tables]
     for column in list(tree.find_all(exp.Column)):
-        owner = _owner(column.name, column.table, schema, among=tables)
+        owner, name = _owner(column.name, column.table, schema, among=tables)
         used += [owner] if owner not in used else []
-        column.set("table", exp.to_identifier(owner, quoted=not owner.isidentifier()))
+        column.set("table", written(owner))
+        column.set("this", written(name))
     if not used:
         raise QueryRejected("it names no column.", rule="unknown_column")
-    rendered = tree.sql(dialect=schema.dialect)
-    sources = ", ".join('"' + name.replace('"', '""') + '"' for name in used)
+    rendered = tree.sql(dialect(schema.dialect), comments=False)
+    sources = ", ".join(quoted(name, schema.dialect) for name in used)
     check(f"SELECT {rendered} FROM {sources}", schema)
     return rendered, tuple(used)
 
@@ -96,8 +117,8 @@ def read_glossary(path: Path, schema: Schema, *, warn: Callable[[str], None]) ->
     if not path.is_file():
         return ()
     try:
-        entries = _Glossary.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).term
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        entries = _Glossary.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig"))).term
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError, RecursionError) as error:
         raise GlossaryError(f"{path} cannot be read: {error}. Mend or move the file.") from error
     known = {table.name for table in schema.tables}
     terms = []
@@ -105,20 +126,22 @@ def read_glossary(path: Path, schema: Schema, *, warn: Callable[[str], None]) ->
         try:
             if missing := sorted(set(entry.tables) - known):
                 raise QueryRejected(f"it names tables that are not there: {', '.join(missing)}.")
-            expression = entry.expression and hold_expression(entry.expression, schema, tuple(entry.tables))[0]
+            expression, tables = None, tuple(entry.tables)
+            if entry.expression:
+                expression, tables = hold_expression(entry.expression, schema, tables)
         except QueryRejected as rejected:
             warn(f"The term {entry.names[0]!r} of {path.name} is left out: {rejected.reason}")
             continue
         origin = f"glossary:{path.name}"
-        terms.append(Term(tuple(entry.names), entry.meaning, expression or None, tuple(entry.tables), origin))
+        terms.append(Term(tuple(entry.names), entry.meaning, expression, tuple(entry.tables) or tables, origin))
     return tuple(terms)
 
 
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    names: list[str] = Field(min_length=1)
-    meaning: str
+    names: list[Text] = Field(min_length=1)
+    meaning: Text
     expression: str | None = None
     tables: list[str] = Field(default_factory=list)
 
@@ -133,18 +156,20 @@ def _is_column(text: str, schema: Schema) -> bool:
     return any(column.name.casefold() == text.casefold() for table in schema.tables for column in table.columns)
 
 
-def _owner(column: str, table: str, schema: Schema, *, among: tuple[str, ...]) -> str:
-    """Find the one table that a column belongs to; those in `among` first."""
-    having = [
-        owner.name
-        for owner in schema.tables
-        if (not table or owner.name.casefold() == table.casefold())
-        and any(known.name.casefold() == column.casefold() for known in owner.columns)
-    ]
-    preferred = [name for name in having if name in among] or having
+def _owner(column: str, table: str, schema: Schema, *, among: tuple[str, ...]) -> tuple[str, str]:
+    """Find the one table that a column belongs to, those in `among` first; give both as the schema writes them."""
+    every = [(owner.name, known.name) for owner in schema.tables for known in owner.columns]
+    inside = [pair for pair in every if not table or pair[0].casefold() == table.casefold()]
+    having = [pair for pair in inside if pair[1].casefold() == column.casefold()]
+    preferred = [pair for pair in having if pair[0] in among] or having
     if len(preferred) == 1:
         return preferred[0]
     full = f"{table}.{column}" if table else column
     if not preferred:
-        raise QueryRejected(f"there is no column {full}.", rule="unknown_column")
-    raise QueryRejected(f"{full} is a column of {', '.join(preferred)}; say which.", rule="unknown_column")
+        close = nearest(column, (name for _, name in inside or every))
+        near = [f"{owner}.{name}" for wanted in close for owner, name in inside or every if name == wanted]
+        hint = f"; nearest: {', '.join(near[:3])}" if near else ""
+        raise QueryRejected(f"there is no column {full}{hint}.", rule="unknown_column")
+    raise QueryRejected(
+        f"{full} is a column of {', '.join(owner for owner, _ in preferred)}; say which.", rule="ambiguous"
+    )
