@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.linking import Quality, TermClass
 from agent.periods import Period
-from memory.semantic import Term
+
+if TYPE_CHECKING:  # it brings SQLAlchemy, which a habit has no time to import
+    from memory.semantic import Term
 
 LinkKind = Literal["table", "column", "value", "term", "number", "limit", "date", "month", "quarter", "half", "year"]
 Role = Literal["", "name", "amount"] | TermClass

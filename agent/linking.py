@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -13,7 +13,9 @@ from rapidfuzz.distance import OSA
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
 from agent.wording import ALIASES, COMMON, DETERMINERS, HIGHEST, LOWEST, STOP, Token, fold, name_tokens, stem, tokens
-from memory.semantic import Term
+
+if TYPE_CHECKING:  # it brings SQLAlchemy, which a habit has no time to import
+    from memory.semantic import Term
 
 TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
 Quality = Literal["exact", "part", "typo"]

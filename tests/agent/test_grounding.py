@@ -418,6 +418,18 @@ def test_every_process_gives_the_same(northwind: Lexicon) -> None:
     assert seen[0] == seen[1] == json.loads(json.dumps(here))
 
 
+def test_importing_it_brings_no_heavy_package() -> None:
+    code = "import sys, agent.intent; print(sorted({'cognee', 'sqlalchemy', 'sqlglot'} & set(sys.modules)))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(HOME)},
+    )
+    assert answer.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     "question", ["", " ", "'", '"', "\u200b", "a" * 4000, "how " * 1000, "''''", "<value>", "1" * 500]
 )
