@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
+from uuid import UUID
 
 from agent import ask as loop
 from agent.attempt import Attempt, Declined, Understood
@@ -76,6 +77,16 @@ def read_settings(
         brain=str(brain) if brain else settings.brain,
         model=model or settings.model,
     )
+
+
+def check_question(question: str, settings: Settings) -> None:
+    """Tell early what would only be found after the brain was opened: no question, or no such model.
+
+    Raises:
+        QuestionError, ModelError: what is wrong and what to do.
+    """
+    read_question(question)
+    _choose(settings).close()
 
 
 def brain_folder(settings: Settings, schema: Schema) -> Path:
@@ -287,10 +298,23 @@ class App:
         return outcome
 
     def select(
-        self, *, episode: str | None = None, bucket: str | None = None, batch: str | None = None
+        self,
+        *,
+        episode: str | None = None,
+        bucket: str | None = None,
+        batch: str | None = None,
+        forgotten: bool = False,
     ) -> tuple[Episode, ...]:
-        """Find episodes by the start of an id, by bucket or by batch. Raises FeedbackError when none is there."""
+        """Find episodes by the start of an id, by bucket or by batch; also those `forgotten` but not erased.
+
+        Raises:
+            FeedbackError: none is there, or the id fits several.
+        """
         found = self.ledger.episodes(bucket, batch=batch)
+        if forgotten:
+            ever = {event.subject: None for event in self.ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
+            kept = filter(None, map(self.ledger.episode, map(UUID, ever)))
+            found = tuple(one for one in kept if bucket in (None, one.bucket) and batch in (None, one.batch))
         if episode is not None:
             found = tuple(one for one in found if str(one.id).startswith(episode.lower()))
             if len(found) > 1:
@@ -465,15 +489,21 @@ def _without_password(url: str) -> str:
     return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", url)
 
 
-def doctor(settings: Settings) -> tuple[Finding, ...]:
-    """Check database, guard, brain, episode store, embedder, model and disk. Looks; changes nothing by itself."""
+def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:
+    """Check database, guard, brain, episode store, embedder, model and disk.
+
+    Opens the brain as a question does, so it settles what a crash left; it loads no seed pack.
+    """
     with ExitStack() as opened:
-        rooms: dict[str, App] = {}
+        tried: list[App | None] = []
 
         def app() -> App:
-            if "app" not in rooms:
-                rooms["app"] = opened.enter_context(open_app(settings, seeding=False))
-            return rooms["app"]
+            if not tried:
+                tried.append(None)
+                tried[0] = opened.enter_context(open_app(settings, seeding=False, say=say))
+            if tried[0] is None:
+                raise Broken("not looked at: the brain could not be opened", "Mend what is said above first.")
+            return tried[0]
 
         checks = (
             Check("python", _check_python),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from agent.app import App
 
-GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED = 1, 1, 2, 3, 4
+GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED, INTERRUPTED = 1, 1, 2, 3, 4, 130
 EXIT_CODES = {"answered": 0, "abstained": ABSTAINED, "refused": REFUSED, "failed": FAILED}
 
 cli = typer.Typer(
@@ -69,6 +69,8 @@ def ask(
     """
     from agent.doors import rendering
 
+    with _failures(as_json):
+        _app().check_question(question, _settings(db, brain, model))
     with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app, rendering.progress(as_json) as show:
         for attempt in app.ask(question):
             show(attempt)
@@ -125,7 +127,7 @@ def forget(
     if sum(choice is not None for choice in (episode, bucket, batch)) != 1:
         _stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
     with _opened(db, brain, None, as_json=as_json) as app:
-        chosen = app.select(episode=episode, bucket=bucket, batch=batch)
+        chosen = app.select(episode=episode, bucket=bucket, batch=batch, forgotten=erase)
         if not yes and not as_json and len(chosen) > 1:
             typer.confirm(f"Forget {len(chosen)} episodes?", abort=True, err=True)
         rendering.outcome(app.forget(chosen, erase=erase), as_json=as_json)
@@ -173,17 +175,19 @@ def doctor(db: Database = None, brain: Brain = None, model: ModelName = None, as
     from agent.doors import rendering
 
     with _failures(as_json):
-        findings = _app().doctor(_settings(db, brain, model))
+        findings = _app().doctor(_settings(db, brain, model), say=rendering.say())
     rendering.findings(findings, as_json=as_json)
     raise typer.Exit(GATE_RED if any(not finding.ok for finding in findings) else 0)
 
 
 def main() -> None:
     """Run the command line. A user never sees a traceback: what we foresee has a message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows few letters shows the others by their code.
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli(prog_name="hebbql")
-    except KeyboardInterrupt:
-        _stop("Interrupted. What was settled is kept.", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
@@ -221,19 +225,20 @@ def _opened(
 @contextmanager
 def _failures(as_json: bool) -> Iterator[None]:
     """Turn what the app raises into a message and an exit code."""
-    app = _app()
     try:
-        yield
-    except app.USAGE_ERRORS as error:
-        _stop(str(error), USAGE, as_json=as_json)
-    except app.FAILURES as error:
-        _stop(str(error), FAILED, as_json=as_json)
+        app = _app()
+        try:
+            yield
+        except app.USAGE_ERRORS as error:
+            _stop(str(error), USAGE, as_json=as_json)
+        except app.FAILURES as error:
+            _stop(str(error), FAILED, as_json=as_json)
+    except KeyboardInterrupt:
+        _stop("Interrupted. What was settled is kept.", INTERRUPTED, as_json=as_json)
 
 
 def _stop(message: str, code: int, *, as_json: bool = False) -> None:
-    if as_json:
-        typer.echo(
-            json.dumps({"status": "usage" if code == USAGE else "failed", "message": message}, ensure_ascii=False)
-        )
-    typer.echo(f"hebbql: {message}", err=True)
+    from agent.doors import rendering
+
+    rendering.stopped(message, "usage" if code == USAGE else "failed", as_json=as_json)
     raise SystemExit(code)

@@ -184,6 +184,13 @@ def say() -> Callable[[str], None]:
     return lambda text: print(f"hebbql: {plain(text)}", file=sys.stderr, flush=True)
 
 
+def stopped(message: str, status: str, *, as_json: bool) -> None:
+    """Say on stderr, in one line, why a command ended early; as an object on stdout too for programs."""
+    if as_json:
+        _print_json({"status": status, "message": message})
+    print(f"hebbql: {plain(message)}", file=sys.stderr, flush=True)
+
+
 def outcome(done: Outcome, *, as_json: bool) -> None:
     """Print what a change to the memory came to."""
     if as_json:
@@ -275,7 +282,13 @@ def _json_cell(cell: object) -> object:
 
 
 def _print_json(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False, default=str))
+    """Print in the letters of the terminal; what it does not know is escaped as JSON has it, lone surrogates too."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, default=str)
+    print(text)
 
 
 def _state(model: ModelListing) -> str:
