@@ -37,7 +37,7 @@ _NEGATED = re.compile(
 )
 _EXCLUDED = re.compile(
     r"(?:\bnot|n['\u2019]t)\s+(?:(?:located|based|living|live|lives|come|comes|coming|are|be)\s+)?"
-    r"(?:in|from|at|of|within|called|named)\s+(?:the\s+)?\Z"
+    r"(?:in|from|at|of|within|called|named|(?:(?:\w+ed|sent|going)\s+)?to)\s+(?:the\s+)?\Z"
     r"|\b(?:except|excluding|other than|outside|apart from)\s+(?:(?:of|for|from|in|the|those|category|country)\s+)*\Z",
     re.IGNORECASE,
 )

@@ -257,7 +257,7 @@ COMMON = (
         """show shows showing list lists listed give gives given tell tells find finds get gets got display name named
     names see seen know need needs want wants like look looking provide return report output print fetch pull compute
     calculate determine identify count counts counted counting number numbers sum sums summed total totals totalled
-    average averages mean median typical amount amounts value values percentage percent percents share shares fraction
+    average averages avg mean median typical amount amounts value values percentage percent percents share shares fraction
     proportion ratio portion rank ranks ranked ranking running cumulative cumulatively accumulate accumulated compare
     compared comparison difference differences differ grow grew grown growth change changed changes increase increased
     decrease develop developed development trend evolve evolved time times day days daily week weeks weekly month months

@@ -144,6 +144,7 @@ def test_what_changes_the_answer_changes_bucket_or_mask(one: str, other: str, no
     [
         ("customers not in Germany", "Customers.Country <> 'Germany'"),
         ("customers that aren't from Germany", "Customers.Country <> 'Germany'"),
+        ("orders from Germany not shipped to Berlin", "Orders.ShipCity <> 'Berlin'"),
         ("all categories except Seafood", "Categories.CategoryName <> 'Seafood'"),
         ("customers in Germany that never ordered", "Customers.Country = 'Germany'"),
     ],
