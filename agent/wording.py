@@ -257,11 +257,12 @@ COMMON = (
         """show shows showing list lists listed give gives given tell tells find finds get gets got display name named
     names see seen know need needs want wants like look looking provide return report output print fetch pull compute
     calculate determine identify count counts counted counting number numbers sum sums summed total totals totalled
-    average averages avg mean median typical amount amounts value values percentage percent percents share shares fraction
-    proportion ratio portion rank ranks ranked ranking running cumulative cumulatively accumulate accumulated compare
-    compared comparison difference differences differ grow grew grown growth change changed changes increase increased
-    decrease develop developed development trend evolve evolved time times day days daily week weeks weekly month months
-    monthly quarter quarters quarterly year years yearly annual annually today yesterday tomorrow now ago current
+    average averages avg mean median typical amount amounts value values percentage percent percents share shares
+    fraction proportion ratio portion rank ranks ranked ranking running cumulative cumulatively accumulate accumulated
+    compare compared comparison difference differences differ grow grew grown growth change changed changes
+    increase increased decrease develop developed development trend evolve evolved time times day days daily
+    week weeks weekly month months monthly quarter quarters quarterly year years yearly annual annually
+    today yesterday tomorrow now ago current
     currently date dates dated period together altogether overall combined sorted sort sorting ordered descending
     ascending alphabetical alphabetically group grouped groups broken breakdown split distinct different unique
     duplicate duplicates identical pairs pair common exist exists existing high higher highly low lower large larger big
