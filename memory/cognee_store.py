@@ -499,7 +499,7 @@ class _Cognee:
         import ladybug
         from cognee.infrastructure.databases.graph.get_graph_engine import graph_engine_cache
 
-        # Two handles on one file would each see their own cached pages, so Cognee's is closed first.
+        # One handle at a time: two would each see, and write back, pages of their own.
         await graph_engine_cache.aevict_for_database(graph.name)
 
         def read() -> list[str]:

@@ -188,7 +188,7 @@ def _first_of(found: tuple[Recalled, ...]) -> list[uuid.UUID]:
 def test_an_episode_the_ledger_has_forgotten_is_not_recalled_though_the_store_still_has_it(
     recall: Recall, remember: Callable[..., None], ledger: Ledger, store: Watched
 ) -> None:
-    remember(*EPISODES)
+    remember(*EPISODES, episode("b1", "count", ("Customers",), "How many customers lack a fax number?"))
     with ledger.transaction() as entry:
         entry.forget(GERMANY.id, "wrong")
     assert GERMANY.id in store.members("b1")
