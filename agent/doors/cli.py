@@ -88,7 +88,7 @@ def teach(
     """Add a business term to the glossary of this database."""
     from agent.doors import rendering
 
-    with _opened(db, brain, None, as_json=as_json) as app:
+    with _opened(db, brain, None, as_json=as_json, memory=False) as app:
         rendering.outcome(app.teach(text), as_json=as_json)
 
 
