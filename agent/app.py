@@ -52,7 +52,7 @@ from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory, Term
 from memory.store import EpisodeStore, StoreError
-from procedural.store import Bucket, SynapseStore
+from procedural.store import Bucket, SynapseStore, replayed
 
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
@@ -156,6 +156,7 @@ def open_app(
             synapses=synapses,
             store=store,
             recall=recall if memory else None,
+            index=embedder.id,
             say=say,
             progress=progress,
             opened=opened,
@@ -169,7 +170,7 @@ def open_app(
 
 @dataclass(kw_only=True)
 class App:
-    """Everything opened. Made by `open_app`, valid inside its block only."""
+    """Everything opened. Made by `open_app`, valid inside its block only. `index` names what episodes are found by."""
 
     settings: Settings
     database: Database
@@ -179,6 +180,7 @@ class App:
     synapses: SynapseStore
     store: EpisodeStore
     recall: Recall | None
+    index: str
     say: Say
     progress: DownloadProgress
     opened: ExitStack = field(repr=False)
@@ -399,8 +401,11 @@ class App:
         try:
             if len(self.ledger.outbox(_MANY_CHANGES)) == _MANY_CHANGES:
                 self.say("Writing the episodes into Cognee, once; this takes about half a minute …")
-            if self.ledger.outbox(1) or standing(self.ledger, folder).state not in ("current", "new"):
-                drain(self.ledger, self.store, text=indexed_text, folder=folder)
+            stands = standing(self.ledger, folder, index=self.index).state
+            if self.ledger.outbox(1) or stands not in ("current", "new"):
+                done = drain(self.ledger, self.store, text=indexed_text, folder=folder, index=self.index)
+                if done.rebuilt:
+                    self.say(f"The episode store was damaged and is built anew from the ledger: {done.rebuilt}")
         except StoreError as trouble:
             self.say(f"{trouble} The changes stay queued in the ledger.")
 
@@ -545,8 +550,12 @@ def _check_ledger(app: App) -> str:
     seen = app.ledger.verify()
     if not seen.ok:
         raise Broken("; ".join(seen.problems), f"Restore {app.folder} from a copy: its history was changed.")
+    moved = replayed(event.content for event in app.ledger.events(kinds=(EventKind.WEIGHTS_MOVED,)))
+    with app.ledger.connection() as connection:
+        if moved != app.synapses.synapses(connection):
+            raise Broken("the synapses are not what the ledger leads to", f"Restore {app.folder} from a copy.")
     held = sum(counted.active for counted in app.ledger.buckets())
-    return f"{app.folder}: {seen.events} events, chain verified, {held} episodes"
+    return f"{app.folder}: {seen.events} events, chain verified, {held} episodes, {len(moved)} synapses"
 
 
 def _check_guard(app: App) -> str:
