@@ -51,11 +51,12 @@ def read_teaching(text: str, schema: Schema) -> Term:
             f"That has {len(text):,} characters; at most {_LONGEST:,} are read. Teach one term at a time."
         )
     sentence = _SENTENCE.match(cleaned(text))
-    if sentence is None or not sentence["meaning"].strip(" ."):
+    meaning = sentence["meaning"].rstrip(" .;") if sentence else ""
+    if sentence is None or not any(character.isalnum() for character in meaning):
         raise TeachingError('Say it as "NAME means EXPRESSION", for example: hebbql teach "margin means Price - Cost".')
-    meaning = sentence["meaning"].strip().rstrip(".;")
-    names = tuple(name.strip(" \"'") for name in re.split(r",|\bor\b", sentence["names"]) if name.strip(" \"'"))
-    if not any(character.isalnum() for name in names for character in name):
+    said = (name.strip(" \"'") for name in re.split(r",|\bor\b", sentence["names"]))
+    names = tuple(name for name in said if any(character.isalnum() for character in name))
+    if not names:
         raise TeachingError('The term has no name. Say it as "NAME means EXPRESSION".')
     if _STATEMENT.search(re.sub(r"'[^']*'", "''", meaning)):
         raise TeachingError("A term stands for an expression or for plain words, not for a whole statement.")
@@ -86,7 +87,7 @@ def hold_expression(expression: str, schema: Schema, tables: tuple[str, ...] = (
     tree = parse_statement(expression, schema.dialect)
     while isinstance(tree, exp.Alias):
         tree = tree.this
-    if isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Command):
+    if isinstance(tree, exp.Query | exp.DDL | exp.DML | exp.Drop | exp.Alter | exp.Command):
         raise QueryRejected("an expression is wanted, not a statement.", rule="statement")
 
     def written(name: str) -> exp.Identifier:
