@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from agent.database.result import QueryRejected
 
-_FENCE = re.compile(
-    r"```[ \t]*((?!(?:SELECT|WITH|VALUES)\b)[A-Za-z0-9_+-]*)[ \t]*\r?\n?(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE
-)
+_FENCE = re.compile(r"```[ \t]*(?:(?!(?:SELECT|WITH|VALUES)\b)[A-Z0-9_+-]*)[ \t]*\r?\n?", re.IGNORECASE)
 _PREFIX = re.compile(r"^[\s>*#]*(?:SQL\s*Query|SQL|Query|Answer)\s*:[\s*]*", re.IGNORECASE)
 _WITH = r"WITH\s+(?:RECURSIVE\s+)?(?:\"[^\"]+\"|`[^`]+`|\[[^\]]+\]|\w+)\s*(?:\([^)]*\)\s*)?AS\b"
 _OPENING = re.compile(rf"(?:^|(?<=[\s:(]))(?=(?:SELECT|VALUES)\b|{_WITH})", re.IGNORECASE)
@@ -45,17 +44,29 @@ def read_sql(reply: str) -> str:
     text = reply.strip()
     if not text:
         raise QueryRejected("The reply was empty. Reply with one SELECT statement.", rule="no_sql")
-    fenced = [body for _, body in _FENCE.findall(text) if _starts_statement(body)]
-    if not fenced and _starts_statement(text):
-        fenced = [text.partition("```")[0]]
-    text = fenced[0] if fenced else text.replace("```", " ")
-    text = _without_opening(text)
+    text = _without_opening(_unfenced(text))
     if not _STATEMENT.match(text):
         opening = _OPENING.search(text)
         if opening is None or not re.search(r"\bFROM\b|\bSELECT\b", text[opening.start() :], re.IGNORECASE):
             raise QueryRejected("The reply holds no SQL. Reply with one SELECT statement only.", rule="no_sql")
         text = text[opening.start() :]
     return _up_to_the_end(text)
+
+
+def _unfenced(text: str) -> str:
+    """What the first fence with a statement holds; else what stands before all fences, if that is a statement."""
+    begins = _starts_statement(text)
+    start = _fence_in(text) if begins else 0
+    bodies = (text[opening.end() :] for opening in _FENCE.finditer(text, start))
+    body = next((body for body in bodies if _starts_statement(body)), None)
+    if body is not None:
+        return body[: _fence_in(body)]
+    return text[:start] if begins else text.replace("```", " ")
+
+
+def _fence_in(text: str) -> int:
+    """Where the first fence stands outside of quotes and comments; the end of the text where there is none."""
+    return next((place for place, _ in _bare(text) if text.startswith("```", place)), len(text))
 
 
 def _starts_statement(text: str) -> bool:
@@ -78,32 +89,29 @@ def _up_to_the_end(text: str) -> str:
 
     A semicolon that another statement follows is kept, and so is what comes after it.
     """
-    quote, depth, index = "", 0, 0
-    while index < len(text):
-        char, pair = text[index], text[index : index + 2]
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-        elif char == "[":
-            quote = "]"
-        elif pair == "--":
-            index = _skip_to(text, index, "\n") - 1
-        elif pair == "/*":
-            index = _skip_to(text, index, "*/")
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-        elif _ends(text, index, depth):
-            return text[:index].strip()
-        index += 1
+    for place, depth in _bare(text):
+        over = text[place] == ";" and not _starts_statement(text[place + 1 :].lstrip("; \t\r\n"))
+        if over or (depth <= 0 and _REMARK.match(text, place)):
+            return text[:place].strip()
     return text.strip().rstrip(";").rstrip()
 
 
-def _ends(text: str, index: int, depth: int) -> bool:
-    """Whether the statement ends here: only prose, or nothing, follows."""
-    if text[index] == ";":
-        return not _starts_statement(text[index + 1 :].lstrip("; \t\r\n"))
-    return depth <= 0 and _REMARK.match(text, index) is not None
+def _bare(text: str) -> Iterator[tuple[int, int]]:
+    """Every place outside of quotes and comments, and how many brackets are open there."""
+    quote, depth, place = "", 0, 0
+    while place < len(text):
+        char, pair = text[place], text[place : place + 2]
+        if quote:
+            quote = "" if char == quote else quote
+        elif pair == "--":
+            place = _skip_to(text, place, "\n") - 1
+        elif pair == "/*":
+            place = _skip_to(text, place, "*/")
+        else:
+            yield place, depth
+            quote = "]" if char == "[" else char if char in "'\"`" else ""
+            depth += (char == "(") - (char == ")")
+        place += 1
 
 
 def _skip_to(text: str, index: int, end: str) -> int:
