@@ -54,6 +54,20 @@ from memory.semantic import SemanticMemory, Term
 from memory.store import EpisodeStore, StoreError
 from procedural.store import Bucket, SynapseStore, replayed
 
+__all__ = [
+    "FAILURES",
+    "USAGE_ERRORS",
+    "App",
+    "DownloadProgress",
+    "ModelListing",
+    "doctor",
+    "models",
+    "open_app",
+    "pull_model",
+    "read_settings",
+]
+"""What the doors see."""
+
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
 

@@ -30,8 +30,9 @@ from agent.app import App, open_app, read_settings  # noqa: E402
 from agent.attempt import Attempt  # noqa: E402
 from agent.database.comparing import same  # noqa: E402
 from agent.learning.questions import Pair, read_pairs  # noqa: E402
+from agent.settings import FactLevel  # noqa: E402
 
-ARMS = {
+ARMS: dict[str, tuple[bool, FactLevel]] = {
     "schema": (False, "terms"),
     "memory": (True, "terms"),
     "memory+values": (True, "values"),

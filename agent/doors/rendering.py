@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.app import DownloadProgress
+    from agent.app import DownloadProgress, ModelListing
     from agent.attempt import Attempt
     from agent.doctor import Finding
     from agent.learning.feedback import Outcome
     from agent.learning.seed import SeedReport
-    from agent.models.choosing import ModelListing
 
 SHOWN_ROWS = 50
 
