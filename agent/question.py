@@ -15,8 +15,14 @@ _TERMINAL_ESCAPE = re.compile(
 )
 _ORDER = re.compile(
     r"\s*(?:please\s+|(?:can|could|would)\s+you\s+(?:please\s+)?|now\s+)?"
-    r"(?:(?P<sql>insert\s+into|update\s+\S+\s+set|truncate|(?:drop|alter|create)\s+(?:table|view|index|database))\b"
+    r"(?:(?P<sql>insert\s+into\b|update\s+\S+\s+set\b|truncate\s+(?:table\s+)?\S+\W*$"
+    r"|(?:drop|alter|create)\s+(?:table|view|index|database)\b(?!\s+(?:of|with|that|showing|for)\b))"
     r"|(?P<verb>delete|erase|remove|wipe)\s+(?!duplicates?\b)(?:all|every|each|any|the|this|that|these|those|from|\w+s\b))",
+    re.IGNORECASE,
+)
+# Something is asked as well: what is to be left out was meant, and the guard still lets no change pass.
+_ASKED_AS_WELL = re.compile(
+    r"[:,;.]\s*(?:and\s+|then\s+)*(?:what|which|who|how|show|list|give|count)\b|\b(?:and|then)\s+(?:show|list|give|count)\b",
     re.IGNORECASE,
 )
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -68,7 +74,9 @@ def asks_to_write(question: str) -> str:
     ('', '')
     """
     order = _ORDER.match(question)
-    return (order["sql"] or order["verb"]).split()[0] if order else ""
+    if order is None or (order["verb"] and _ASKED_AS_WELL.search(question)):
+        return ""
+    return str(order["sql"] or order["verb"]).split()[0]
 
 
 def _too_long(length: int) -> str:

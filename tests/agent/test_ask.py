@@ -120,6 +120,12 @@ def test_a_model_that_declines_is_believed(bakery: Bakery) -> None:
     assert settled(bakery, attempt)["status"] == "abstained"
 
 
+def test_sql_beside_a_refusal_to_answer_is_not_run(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, Reply(RIGHT, declined="It is not known."))
+    assert (attempt.status, attempt.result, attempt.sql) == ("abstained", None, "")
+    assert [draft.problem for draft in attempt.drafts] == [""]
+
+
 def test_a_model_that_cannot_be_reached_fails_the_attempt_and_settles_it(bakery: Bakery) -> None:
     attempt = bakery.ask(QUESTION, ModelError("The key is wrong. Check ANTHROPIC_API_KEY."))
     assert (attempt.status, attempt.message) == ("failed", "The key is wrong. Check ANTHROPIC_API_KEY.")

@@ -98,6 +98,8 @@ def test_cleaning_is_idempotent(typed: str) -> None:
         ("insert into Orders values (1)", "insert"),
         ("UPDATE Orders SET Freight = 0", "UPDATE"),
         ("Truncate Orders", "Truncate"),
+        ("truncate table Orders;", "truncate"),
+        ("create table Sales (Id int)", "create"),
     ],
 )
 def test_an_order_to_change_the_data_is_seen(question: str, verb: str) -> None:
@@ -110,11 +112,16 @@ def test_an_order_to_change_the_data_is_seen(question: str, verb: str) -> None:
         "Which orders were deleted in 1996?",
         "How many customers did we remove?",
         "Update me on open orders",
+        "Update customers settled in Berlin: how many are there?",
         "Which supplier dropped the most products?",
         "Show the orders, and drop the cancelled ones",
         "Remove duplicates from the list of countries",
         "How many table tennis sets were created?",
         "What is the drop in sales from 1996 to 1997?",
+        "Truncate the unit prices to whole dollars and list them",
+        "Create table of sales per year",
+        "Remove the discount: what is the gross revenue of 1997?",
+        "Remove products that are discontinued, then list the rest",
     ],
 )
 def test_a_question_about_a_change_is_only_a_question(question: str) -> None:
