@@ -174,6 +174,17 @@ def test_bad_leaves_the_correction_that_was_given_before(bakery: Bakery) -> None
     assert [one.sql for one in bakery.ledger.episodes()] == [RIGHT]
 
 
+def test_a_correction_given_again_is_not_forgotten_on_the_way(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, WRONG)
+    [stored] = bakery.teacher.take(attempt.id, "corrected", RIGHT).remembered
+    bakery.teacher.take(attempt.id, "bad")
+    outcome = bakery.teacher.take(attempt.id, "corrected", RIGHT)
+    assert outcome == Outcome(f"Known already, and strengthened: {QUESTION}")
+    assert [str(one.id) for one in bakery.ledger.episodes()] == [stored]
+    assert not list(bakery.ledger.events(kinds=(EventKind.EPISODE_FORGOTTEN,)))
+    bakery.prove()
+
+
 @pytest.mark.parametrize(
     ("sql", "error"),
     [
