@@ -45,7 +45,7 @@ class Settings:
     max_cost_usd: float | None = None
     threads: int | None = None
     context_tokens: int = 8_192
-    recall_limit: int = 3
+    recall_limit: int = 5
     facts: FactLevel = "terms"
 
     @property

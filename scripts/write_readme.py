@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "runs" / "reference"
 TEN = REFERENCE / "ten-questions.json"
 TRANSCRIPT = REFERENCE / "transcript.txt"
+MODELS = ("1.5b", "0.5b")
 FIRST = "Which five customers brought the most revenue in 1997?"
 sys.path.insert(0, str(ROOT))
 
@@ -56,20 +57,23 @@ def measure() -> None:
     from agent.learning.questions import read_pairs
 
     pairs = read_pairs(ROOT / "data" / "questions" / "readme.jsonl")
+    asked: dict[str, dict[str, list[dict[str, Any]]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        settings = read_settings(os.environ, brain=Path(scratch))
-        asked: dict[bool, list[dict[str, Any]]] = {}
-        for memory in (True, False):
-            with open_app(settings, memory=memory, say=lambda text: print(text, file=sys.stderr)) as app:
-                asked[memory] = []
-                for pair in pairs:
-                    attempt = list(app.ask(pair.question))[-1]
-                    gold = app.run(app.check(pair.sql))
-                    right = attempt.result is not None and same(gold, attempt.result, ordered=pair.ordered)
-                    answer = {"question": pair.question, "right": right, "status": attempt.status, "sql": attempt.sql}
-                    asked[memory].append(answer | {"seconds": round(attempt.total_seconds, 1), "model": attempt.model})
+        for model in MODELS:
+            settings = read_settings(os.environ, brain=Path(scratch), model=model)
+            asked[model] = {}
+            for arm in ("schema", "memory"):
+                with open_app(settings, memory=arm == "memory", say=lambda text: print(text, file=sys.stderr)) as app:
+                    answers = []
+                    for pair in pairs:
+                        attempt = list(app.ask(pair.question))[-1]
+                        gold = app.run(app.check(pair.sql))
+                        right = attempt.result is not None and same(gold, attempt.result, ordered=pair.ordered)
+                        answer = {"question": pair.question, "right": right, "status": attempt.status}
+                        answers.append(answer | {"sql": attempt.sql, "seconds": round(attempt.total_seconds, 1)})
+                    asked[model][arm] = answers
         TRANSCRIPT.write_text(_transcript(Path(scratch)), encoding="utf-8")
-    found = {"command": "scripts/write_readme.py --measure", "memory": asked[True], "schema": asked[False]}
+    found = {"command": "scripts/write_readme.py --measure", "models": asked}
     TEN.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -87,14 +91,15 @@ def _transcript_part() -> str:
 
 
 def _ten_part() -> str:
-    found = json.loads(TEN.read_text(encoding="utf-8"))
-    rows = [
-        f"| {one['question']} | {_mark(other)} | {_mark(one)} |"
-        for one, other in zip(found["memory"], found["schema"], strict=True)
-    ]
-    right = {arm: sum(answer["right"] for answer in found[arm]) for arm in ("schema", "memory")}
-    total = f"| **right** | **{right['schema']} of {len(rows)}** | **{right['memory']} of {len(rows)}** |"
-    return "\n".join(["| question | schema only | with memory |", "|---|---|---|", *rows, total])
+    asked = json.loads(TEN.read_text(encoding="utf-8"))["models"]
+    columns = [(model, arm) for model in MODELS for arm in ("schema", "memory")]
+    names = [f"{model}, {'with memory' if arm == 'memory' else 'schema only'}" for model, arm in columns]
+    lines = [f"| question | {' | '.join(names)} |", "|---" * (len(columns) + 1) + "|"]
+    for place, one in enumerate(asked[MODELS[0]]["memory"]):
+        marks = " | ".join(_mark(asked[model][arm][place]) for model, arm in columns)
+        lines.append(f"| {one['question']} | {marks} |")
+    totals = (sum(answer["right"] for answer in asked[model][arm]) for model, arm in columns)
+    return "\n".join([*lines, f"| **right** | {' | '.join(f'**{total} of 10**' for total in totals)} |"])
 
 
 def _mark(answer: dict[str, Any]) -> str:

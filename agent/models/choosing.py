@@ -17,7 +17,7 @@ from agent.models.pulling import local_status
 from agent.models.recorded import RecordedModel
 from agent.models.resilience import Budget, RetryPolicy
 
-DEFAULT_LOCAL = "qwen2.5-coder-0.5b"
+DEFAULT_LOCAL = "qwen2.5-coder-1.5b"
 OPENAI = "openai:"
 RECORDED = "recorded:"
 CLAUDE = "claude"

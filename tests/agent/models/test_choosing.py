@@ -18,8 +18,8 @@ from agent.models.recorded import RecordedModel, RecordingModel, ScriptedModel
 @pytest.mark.parametrize(
     ("name", "key", "kind", "chosen"),
     [
-        (None, None, LocalModel, "qwen2.5-coder-0.5b"),
-        ("", None, LocalModel, "qwen2.5-coder-0.5b"),
+        (None, None, LocalModel, "qwen2.5-coder-1.5b"),
+        ("", None, LocalModel, "qwen2.5-coder-1.5b"),
         (None, "sk", ClaudeModel, DEFAULT_MODEL),
         ("0.5b", "sk", LocalModel, "qwen2.5-coder-0.5b"),
         ("1.5B", None, LocalModel, "qwen2.5-coder-1.5b"),
