@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Generator
+import shutil
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,17 +16,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from agent.attempt import MOST_DRAFTS, Attempt, Status
+from agent.database.comparing import same
+from agent.database.reading import Database, open_database
+from agent.grounding import Lexicon
+from agent.learning.questions import Pair, read_pairs
+from agent.learning.seed import verify
+from agent.learning.teaching import read_glossary
 from agent.models.port import ModelError, Prompt, Reply, Usage
 from agent.models.recorded import RecordedModel, RecordingModel, ScriptedModel
 from memory.ledger import EventKind
 from memory.recall import Recalled
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent.attempt import Understood
     from tests.agent.conftest import Bakery
 
+HOME = Path(__file__).resolve().parents[2]
 QUESTION = "How many breads are there?"
 RIGHT = "SELECT COUNT(*) FROM Breads"
 OVERFLOWS = "SELECT SUM(9223372036854775807) FROM Breads"
@@ -194,6 +203,42 @@ def test_whatever_a_model_writes_the_attempt_is_settled(bakery: Bakery, replies:
 def test_no_reply_ever_raises(bakery: Bakery, replies: list[str]) -> None:
     attempt = bakery.ask(QUESTION, *replies)
     assert attempt.status is not None and bakery.ledger.unsettled() == ()
+
+
+@pytest.fixture(scope="module")
+def northwind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    path = tmp_path_factory.mktemp("copy") / "northwind.sqlite"
+    shutil.copyfile(HOME / "data" / "northwind.sqlite", path)
+    with closing(open_database(str(path))) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def northwind_lexicon(northwind: Database) -> Lexicon:
+    glossary = read_glossary(HOME / "data" / "glossary" / "northwind.toml", northwind.schema, warn=pytest.fail)
+    return Lexicon(northwind.schema, northwind.facts, glossary)
+
+
+@pytest.fixture
+def shop(bakery: Bakery, northwind: Database, northwind_lexicon: Lexicon) -> Bakery:
+    """The shipped database in place of the bakery, with an empty brain."""
+    return replace(bakery, database=northwind, lexicon=northwind_lexicon)
+
+
+@pytest.mark.parametrize(
+    "pair", read_pairs(HOME / "data" / "questions" / "readme.jsonl"), ids=lambda pair: str(pair.id)
+)
+def test_the_questions_of_the_readme_are_answered_by_their_sql_and_remembered(shop: Bakery, pair: Pair) -> None:
+    attempt = shop.ask(pair.question, f"Here it is:\n```sql\n{pair.sql};\n```")
+    assert attempt.status == "answered", attempt.message
+    expected = verify(pair, run=lambda sql: shop.run(shop.check(sql)))
+    assert attempt.result is not None and same(expected, attempt.result, ordered=pair.ordered)
+    [stored] = shop.teacher.take(attempt.id, "good").remembered
+    shop.remember(())
+    again = shop.ask(pair.question, pair.sql)
+    assert [str(memory.episode.id) for memory in again.recalled] == [stored]
+    assert again.recalled[0].level == "bucket"
+    shop.prove()
 
 
 class Watching(ScriptedModel):

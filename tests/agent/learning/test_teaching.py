@@ -55,6 +55,7 @@ GERMAN = Schema("laden", "postgres", (_table("Waren", "Preis", "kosten"), _table
         ("dear means PRODUCTS.price > 100", ("dear",), "Products.Price > 100", ("Products",)),
         ("cost means Cost", ("cost",), "Products.Cost", ("Products",)),
         ("label means Name || '; ' || \"From\"", ("label",), '"Group".Name || \'; \' || "Group"."From"', ("Group",)),
+        ("tag means Name || '; DROP TABLE x'", ("tag",), "\"Group\".Name || '; DROP TABLE x'", ("Group",)),
         ("gain means Products.Price - Cost AS gain", ("gain",), "Products.Price - Products.Cost", ("Products",)),
         (
             "turnover means Products.Price * Pieces",
