@@ -174,6 +174,13 @@ def test_a_reply_that_was_cut_off_is_asked_for_again_shorter(bakery: Bakery) -> 
     assert attempt.status == "answered"
 
 
+def test_a_model_that_never_comes_to_an_end_has_failed_whatever_it_began(bakery: Bakery) -> None:
+    attempt = bakery.ask(
+        QUESTION, *(Reply(f"DELETE FROM Breads WHERE ({number}", stop="length") for number in range(3))
+    )
+    assert (attempt.status, [draft.rule for draft in attempt.drafts]) == ("failed", ["cut"] * 3)
+
+
 def test_a_query_that_ended_before_the_cut_counts(bakery: Bakery) -> None:
     attempt = bakery.ask(QUESTION, Reply(f"{RIGHT};\nThis counts the", stop="length"))
     assert (attempt.status, attempt.sql) == ("answered", RIGHT)
