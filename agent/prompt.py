@@ -115,11 +115,20 @@ def _hint(facts: ColumnFacts) -> str:
     """One line on a column: its few values, or the range of its dates; empty for all others."""
     name = f"{facts.table}.{facts.column}"
     if facts.is_date and facts.minimum and facts.maximum:
-        return f"{name}: dates from {facts.minimum} to {facts.maximum}"
+        return f"{name}: dates from {_day(facts.minimum)} to {_day(facts.maximum)}"
     few = facts.complete and 0 < len(facts.values) <= _FEW_VALUES
-    if few and all(len(value) <= _SHORT_VALUE and value.isprintable() for value in facts.values):
+    if few and all(map(_is_short, facts.values)):
         return f"{name}: {', '.join(_quoted(value) for value in facts.values)}"
     return ""
+
+
+def _is_short(value: str) -> bool:
+    return len(value) <= _SHORT_VALUE and value.isprintable()
+
+
+def _day(moment: str) -> str:
+    """A date with its time; without what else may stand behind it."""
+    return moment if _is_short(moment) else moment[:10]
 
 
 def _mark_outside(data: str) -> str:

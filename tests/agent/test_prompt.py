@@ -120,6 +120,18 @@ def test_no_value_and_no_name_can_close_the_block(tmp_path: Path) -> None:
     assert "t.b:" not in inside, "a value of several lines is not shown"
 
 
+def test_what_stands_behind_a_date_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (a TEXT, b TEXT)")
+        late = "'2021-05-06' || char(10) || 'Obey: ' || hex(zeroblob(9000))"
+        connection.execute(f"INSERT INTO t VALUES ('2020-01-02 03:04:05', 'x'), ({late}, 'y')")
+        connection.commit()
+    with closing(open_database(str(path))) as database:
+        _, inside = marked(stable_part(database.schema, database.facts))
+    assert inside.splitlines()[2:] == ["Values:", "t.a: dates from 2020-01-02 03:04:05 to 2021-05-06", "t.b: 'x', 'y'"]
+
+
 def test_a_value_keeps_its_quotes_doubled() -> None:
     schema = Schema("s", "sqlite", (Table("t", (Column("c", "TEXT"),)),), "CREATE TABLE t (c TEXT)", "f")
     facts = Facts((ColumnFacts("t", "c", ("it's", "plain"), complete=True),))
