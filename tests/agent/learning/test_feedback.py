@@ -14,11 +14,13 @@ from agent.journal import fired
 from agent.learning.feedback import FeedbackError, Outcome
 from agent.models.port import ModelError, Reply
 from memory.episode import Episode
-from memory.ledger import EventKind
+from memory.ledger import EventKind, Ledger
+from memory.recall import Recall
 from procedural.synapse import FULL_WEIGHT, RATE
 
 if TYPE_CHECKING:
     from agent.attempt import Attempt
+    from memory.embedder import MiniLM
     from tests.agent.conftest import Bakery
 
 QUESTION = "How many breads are there?"
@@ -385,6 +387,23 @@ def test_feedback_is_one_write_or_none(open_bakery: Callable[..., Bakery], verdi
     assert number > 8 and len(steps) > start
     assert unchanged(bakery) != before
     bakery.prove()
+
+
+def test_a_brain_in_postgresql_takes_feedback_as_well(bakery: Bakery, postgres_database: str, minilm: MiniLM) -> None:
+    with Ledger.open(postgres_database, database="bakery") as ledger:
+        with ledger.transaction() as entry:
+            bakery.synapses.create(entry.connection)
+        recall = Recall(episodes=ledger, store=bakery.store, embedder=minilm)
+        there = replace(bakery, ledger=ledger, recall=recall)
+        attempt = there.ask(QUESTION, WRONG)
+        [praised] = there.teacher.take(attempt.id, "good").remembered
+        assert there.teacher.take(attempt.id, "corrected", RIGHT).forgotten == (praised,)
+        there.remember(())
+        again = there.ask(QUESTION, OTHER)
+        assert [memory.episode.sql for memory in again.recalled] == [RIGHT]
+        there.teacher.take(again.id, "bad")
+        assert [one.sql for one in ledger.episodes()] == [RIGHT]
+        there.prove()
 
 
 def test_what_fired_is_the_approach_the_shape_and_the_episodes_shown() -> None:
