@@ -60,6 +60,7 @@ __all__ = [
     "App",
     "DownloadProgress",
     "ModelListing",
+    "check_question",
     "doctor",
     "models",
     "open_app",

@@ -1,0 +1,143 @@
+"""Runs the real command line in forks of a process that has everything imported. Run as a script.
+
+Importing Cognee takes seconds; here it is paid once. Each line on stdin is one order. `{"arguments", "environment",
+"out", "err", "kill_at", "steps", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
+answered by its exit code, negative for the signal that ended it.
+
+`kill_at` is the number or the name of a step: the process kills itself right after that write. `steps` names a file in
+which every step is noted. `record` is a folder of local models: what `--model recorded:FILE` would replay is then asked
+of the real model, and FILE is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def _load_everything() -> None:
+    """Import what commands import, open nothing."""
+    import openai  # noqa: F401
+    import psycopg  # noqa: F401
+    import sqlalchemy  # noqa: F401
+    import sqlglot.optimizer  # noqa: F401
+
+    import agent.app
+    from agent.models.local import load_runtime
+    from memory import cognee_store
+    from memory.embedder import MiniLM
+
+    assert agent.app
+    load_runtime()
+    environment = dict(os.environ)
+    with tempfile.TemporaryDirectory() as nowhere:
+        cognee_store.prepare_environment(Path(nowhere), MiniLM())
+        cognee_store._silence_cognee()
+        import cognee.low_level  # noqa: F401
+        import lancedb  # noqa: F401
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+def _fail_at(kill_at: int | str | None, steps: str | None) -> None:
+    """Put a step after every write of ledger, outbox and synapses."""
+    from functools import partial
+
+    import agent.app as app
+
+    count = 0
+
+    def step(name: str) -> None:
+        nonlocal count
+        count += 1
+        if kill_at in (count, name):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if steps:
+            with open(steps, "a", encoding="utf-8") as file:
+                file.write(name + "\n")
+
+    vars(app)["Ledger"].open = partial(vars(app)["Ledger"].open, between=step)
+    vars(app)["SynapseStore"] = partial(vars(app)["SynapseStore"], between=step)
+
+
+def _record(models: str) -> None:
+    """Let the real model answer what a recording would have, and keep the replies."""
+    from dataclasses import replace
+
+    import agent.app as app
+    from agent.models.choosing import RECORDED
+    from agent.models.recorded import RecordingModel
+
+    choose = vars(app)["_choose"]
+
+    def recording(settings: Any) -> Any:
+        name = settings.model or ""
+        if not name.startswith(RECORDED):
+            return choose(settings)
+        local = choose(replace(settings, model="0.5b", runs=Path(models).parent))
+        return RecordingModel(model=local, path=Path(name.removeprefix(RECORDED)))
+
+    vars(app)["_choose"] = recording
+
+
+def _become(order: dict[str, Any]) -> None:
+    """Be the command. Never returns."""
+    code = 70
+    try:
+        os.setpgid(0, 0)
+        for name, descriptor in (("out", 1), ("err", 2)):
+            opened = os.open(order[name], os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+            os.dup2(opened, descriptor)
+            os.close(opened)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.environ.update(order["environment"])
+        signal.alarm(150)
+        if order.get("kill_at") is not None or order.get("steps"):
+            _fail_at(order.get("kill_at"), order.get("steps"))
+        if order.get("record"):
+            _record(order["record"])
+        sys.argv = ["hebbql", *order["arguments"]]
+        from agent.doors.cli import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        import threading
+
+        # The interpreter waits for other threads before it ends; so do we.
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def serve() -> None:
+    _load_everything()
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "wait" in order:
+            _, status = os.waitpid(order["wait"], 0)
+            print(os.waitstatus_to_exitcode(status), flush=True)
+        elif (child := os.fork()) == 0:
+            _become(order)
+        else:
+            print(child, flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    serve()
