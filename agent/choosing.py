@@ -8,6 +8,15 @@ from agent.linking import Lexicon, Meaning, Span
 from agent.wording import COMMON, Token, words
 
 _SORTING = words("order sort rank group arrang")
+_WE = words("we you they to i us")
+_US = words("us we you")
+_MUCH = words("much units pieces quantity quantities volume amount")
+_MERIT = words(
+    """best worst top biggest largest popular frequent frequently active loyal valuable important busiest used favourite
+    favorite often successful productive hardworking"""
+)
+_FAR = 3
+_DONE = words("bought sold spent paid made took got sent kept held")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
 
 
@@ -44,12 +53,19 @@ class Choice:
         """Whether it stands for the rows of a table: its name, or a glossary word for it."""
         return meaning.kind == "table" or self.lexicon.class_of(meaning) == "entity"
 
-    def side_by_side(self) -> bool:
+    def side_by_side(self, *, held_against: bool) -> bool:
         """Whether the tables needed are looked at apart (`customers and suppliers in the UK`), with no join between.
 
-        So when all of them hold one column or value that is linked, and no key joins any two directly.
+        So when all of them hold one column or value that is linked, and no key joins any two directly. Also when the
+        question holds two against each other (`the ratio of customers to suppliers`) that are three joins or more
+        apart and says nothing of what lies between.
         """
         distance = self.lexicon.keys.distance
+        if held_against and len(self.anchors) == 2 and len({table for _, table in self._mentions}) == 2:
+            apart = distance(*self.anchors)
+            plain = all(self.is_entity(meanings[0]) for meanings in self.chosen.values())
+            if plain and (apart is None or apart >= _FAR):
+                return True
         if len(self.anchors) < 2 or any(distance(a, b) == 1 for a in self.anchors for b in self.anchors):
             return False
         for meanings in self.chosen.values():
@@ -75,9 +91,11 @@ class Choice:
             else:
                 self._waiting.append((place, [m for m in span.meanings if m.kind == "value"]))
         for place, span in doubtful:
-            self._decide(place, span)
+            if not self._only_money(span):
+                self._decide(place, span)
         self._settle([(place, self._likely(found)) for place, found in self._waiting])
         self._settle_parts(doubtful)
+        self._act()
         for place in sorted(self.chosen):
             self.chosen[place].sort(key=lambda meaning: self._preference(place, meaning))
 
@@ -117,7 +135,7 @@ class Choice:
 
         So does a longer name that is said in pieces (`ship to how many cities`).
         """
-        parts = self.lexicon.parts_of(self.tokens[span.first : span.last])
+        parts = self.lexicon.parts_of(columns[0])
         own = {token.stem for token in self.tokens}
         whole = [m for m in parts if self.lexicon.column_words[m.table, m.column or ""] <= own]
         near = [m for m in parts if m.table in self.anchors]
@@ -129,6 +147,39 @@ class Choice:
             self._waiting.append((place, columns))
         else:
             self._common.append((place, columns))
+
+    def _act(self) -> None:
+        """Anchor what the only table needed is judged by: `our most frequent buyers` are so by their orders.
+
+        So, too, where the only thing said is the name of a group (`all beverages`): its members are meant.
+        """
+        if len(self.anchors) != 1 or any(self._measures(self.spans[place]) for place in self.chosen):
+            return
+        chosen = [meanings[0] for meanings in self.chosen.values()]
+        merit = not any(m.column and m.kind == "column" for m in chosen) and any(
+            t.folded in _MERIT for t in self.tokens
+        )
+        group = bool(chosen) and all(m.kind == "value" and self._names_row(m) for m in chosen)
+        dated = [date.table for date in self.lexicon.date_columns]
+        activity = self.lexicon.keys.activity(self.anchors[0], dated)
+        members = activity is not None and len(self.lexicon.keys.neighbours(self.anchors[0])) == 1
+        if activity is not None and (merit or (group and members)):
+            self.anchor(activity)
+
+    def _only_money(self, span: Span) -> bool:
+        """Whether it is an everyday word for a measure (`money`, `spent`) beside one that is named outright."""
+        if span.last - span.first != 1 or self.tokens[span.first].folded not in COMMON or not self._measures(span):
+            return False
+        return any(
+            self._measures(other) and any(self.tokens[at].folded not in COMMON for at in range(other.first, other.last))
+            for other in self.spans
+            if other is not span
+        )
+
+    def _measures(self, span: Span) -> bool:
+        return any(self.lexicon.class_of(m) in {"measure", "aggregate"} for m in span.meanings) or any(
+            (m.table, m.column) in self.lexicon.amounts and m.quality == "exact" for m in span.meanings
+        )
 
     def _unfit(self, terms: Sequence[Meaning]) -> bool:
         """Whether a condition over several tables is about another one than the question (`products never ordered`)."""
@@ -219,14 +270,22 @@ class Choice:
         return False
 
     def _idles(self, place: int, span: Span) -> bool:
-        """Whether it is the `sell` of "products we sell": said of every row, so that it asks for nothing more."""
+        """Whether it is the `sell` of "products we sell" or the `buy` of "those who buy from us".
+
+        Said of every row, such a verb asks for nothing more, so it counts only where nothing else names a table.
+        """
         word = self.tokens[span.first]
-        if span.last - span.first != 1 or not place or word.folded.endswith(("ed", "ing")):
+        if span.last - span.first != 1 or word.folded not in COMMON or word.folded.endswith(("ed", "ing", "s")):
             return False
-        before = self.spans[place - 1]
-        between = [token.folded for token in self.tokens[before.last : span.first]]
-        known = any(self.is_entity(meaning) for meaning in before.meanings)
-        return known and between in (["we"], ["that", "we"], ["which", "we"], ["you"], ["they"])
+        if word.folded in _DONE or not any(self.is_entity(meaning) for meaning in span.meanings):
+            return False
+        before = {token.folded for token in self.tokens[max(0, span.first - 2) : span.first]}
+        after = {token.folded for token in self.tokens[span.last : span.last + 2]}
+        others = (other for at, other in enumerate(self.spans) if at != place)
+        known = any(meaning.kind in {"table", "term", "column"} for other in others for meaning in other.meanings)
+        if any(token.folded in _MUCH for token in self.tokens[: span.first]):
+            return False
+        return known and bool(before & _WE or after & _US)
 
 
 def _same_column(one: Meaning, other: Meaning) -> bool:

@@ -12,7 +12,16 @@ from agent.keys import KeyGraph, qualified
 from agent.linked import Comparison, Direction, Evidence, Grounding, Link, Role, first_of
 from agent.linking import Lexicon, Meaning, Quality
 from agent.periods import Moment, Period, filter_sql, grain_of, grouping_sql, moments, periods
-from agent.quantities import comparisons, is_excluded, is_unit, negations, number_of, superlatives
+from agent.quantities import (
+    comparisons,
+    digits,
+    is_excluded,
+    is_magnitude,
+    is_unit,
+    negations,
+    number_of,
+    superlatives,
+)
 from agent.wording import COMMON, FOREIGN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
@@ -20,6 +29,10 @@ __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "
 _QUOTED = re.compile(
     "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
+)
+_HELD_AGAINST = re.compile(
+    r"\b(?:ratio|divided by|versus|vs|compar\w+|side by side|next to (?:each other|one another)|as many|difference|more|fewer)\b",
+    re.IGNORECASE,
 )
 _KEY_WORD = words("number no nr id code")
 _TAKEN_AS_ROWS = 4
@@ -74,7 +87,9 @@ class _Reading:
         if dated is not None:
             choice.anchor(dated[0])
         named = lexicon.keys.in_order(choice.anchors)
-        tables, joins = (named, ()) if choice.side_by_side() else lexicon.keys.connect(named)
+        held_against = _HELD_AGAINST.search(self.question) is not None
+        tables, joins = (named, ()) if choice.side_by_side(held_against=held_against) else lexicon.keys.connect(named)
+        scope = lexicon.keys.in_order(map(lexicon.keys.owner, tables))
         links = self._links(numbers)
         values = tuple(link for link in first_of(links) if link.kind == "value" and link.table)
         keyed = (link for link in numbers if link.column)
@@ -104,6 +119,7 @@ class _Reading:
             grouping=grouping_sql(grain, *dated, dialect) if grain and dated else None,
             evidence=self._evidence(links, leftover, found if dated else ()),
             english=self._english(links),
+            scope=scope,
         )
 
     def _quote(self, match: re.Match[str]) -> tuple[int, int, int, int]:
@@ -192,10 +208,11 @@ class _Reading:
 
     def _numbers(self, limited: int | None) -> list[Link]:
         found = []
+        multiplied: set[int] = set()
         for place, word in enumerate(self.words):
             compared = any(c.start <= word.start < c.end for c in self.comparisons)
             number = number_of(word, one=compared)
-            if number is None or _covered(word.start, self.linked) or self._timed(word.start):
+            if number is None or place in multiplied or _covered(word.start, self.linked) or self._timed(word.start):
                 continue
             if place == limited:
                 found.append(Link(word.start, word.end, word.text, "limit", value=number))
@@ -206,9 +223,12 @@ class _Reading:
             if place and self.words[place - 1].folded == "a" and number_of(word) is not None and word.kind != "number":
                 start = self.words[place - 1].start
             role: Role = "name" if key else ""
-            found.append(
-                Link(start, word.end, self.question[start : word.end], "number", table, column, number, role=role)
-            )
+            end = word.end
+            if compared and place + 1 < len(self.words) and is_magnitude(self.words[place + 1]):
+                end = self.words[place + 1].end
+                number = digits(self.question[word.start : end])
+                multiplied.add(place + 1)
+            found.append(Link(start, end, self.question[start:end], "number", table, column, number, role=role))
         return [link for link in found if not any(a <= link.start < b for _, _, a, b in self.quotes)]
 
     def _key_before(self, place: int) -> tuple[str, str] | None:

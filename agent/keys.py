@@ -56,6 +56,13 @@ class KeyGraph:
                 neighbours[other].add(table.name)
         self._neighbours = {name: tuple(sorted(near, key=self._order.__getitem__)) for name, near in neighbours.items()}
         self._distances: dict[str, dict[str, int]] = {}
+        self._referring: dict[str, set[str]] = {}
+        for table in schema.tables:
+            for key in table.foreign_keys or inferred.keys_of(table):
+                self._referring.setdefault(key.referred_table, set()).add(table.name)
+        self._owners = {
+            table.name: owner for table in schema.tables if (owner := _owner(table, inferred)) and owner in neighbours
+        }
 
     def neighbours(self, table: str) -> tuple[str, ...]:
         return self._neighbours.get(table, ())
@@ -92,6 +99,23 @@ class KeyGraph:
             waiting = [name for name in waiting if name not in reached]
         return self.in_order(reached), tuple(joins)
 
+    def owner(self, table: str) -> str:
+        """The table that the rows of a linking table belong to; the table itself when it links no others.
+
+        A table whose primary key is made of keys to two or more others only links them (order lines, memberships):
+        its rows belong to the one that its key begins with.
+        """
+        return self._owners.get(table, table)
+
+    def activity(self, table: str, dated: Iterable[str]) -> str | None:
+        """The one table that says what the rows of a table do: of those that refer to it, the only one of `dated`.
+
+        Else the only one at all. Linking tables stand for their owners; None where there is no or more than one.
+        """
+        found = {self.owner(name) for name in self._referring.get(table, ())} - {table}
+        wanted = found.intersection(dated) or found
+        return next(iter(wanted)) if len(wanted) == 1 else None
+
     def _distances_from(self, start: str) -> dict[str, int]:
         distances = {start: 0}
         queue = deque([start])
@@ -121,6 +145,20 @@ class KeyGraph:
                     came[near] = here
                     queue.append(near)
         return ()
+
+
+def _owner(table: Table, inferred: _Inference) -> str | None:
+    """The table that the first column of a linking table's primary key refers to; None for every other table."""
+    referred = {
+        column: key.referred_table
+        for key in (table.foreign_keys or inferred.keys_of(table))
+        if len(key.columns) == 1 and key.referred_table != table.name
+        for column in key.columns
+    }
+    own = [column.name for column in table.columns if column.primary_key]
+    if len(own) < 2 or not all(name in referred for name in own):
+        return None
+    return referred[own[0]]
 
 
 class _Inference:

@@ -12,7 +12,21 @@ from rapidfuzz.distance import OSA
 
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
-from agent.wording import ALIASES, COMMON, DETERMINERS, HIGHEST, LOWEST, STOP, Token, fold, name_tokens, stem, tokens
+from agent.wording import (
+    ALIASES,
+    COMMON,
+    DETERMINERS,
+    HIGHEST,
+    LOWEST,
+    STOP,
+    SYNONYMS,
+    Token,
+    fold,
+    is_plural,
+    name_tokens,
+    stem,
+    tokens,
+)
 
 if TYPE_CHECKING:  # it brings SQLAlchemy, which a habit has no time to import
     from memory.semantic import Term
@@ -92,6 +106,10 @@ class Lexicon:
         self.amounts = frozenset(self._amounts())
         self._name_words = _vocabulary(self._spelt)
         self._value_words = _vocabulary(self._values)
+        self._synonyms = {
+            stem(word): tuple(other for other in others if stem(other) in self._name_words.stems)
+            for word, others in SYNONYMS.items()
+        }
         self._pieces = _pieces((*self._names, *self._values))
         self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
         self.number_keys = frozenset(
@@ -195,7 +213,10 @@ class Lexicon:
         verb = len(words) == 1 and words[0].folded.endswith(("ed", "ing")) and folded not in self._spelt
         if verb:
             names = tuple(replace(m, verb=True) if m.kind in {"table", "term"} else m for m in names)
-        return tuple(dict.fromkeys((*names, *self._values_of(words, quoted=False))))
+        values = self._values_of(words, quoted=False)
+        if any(folded not in self._spelt and value.value == " ".join(word.text for word in words) for value in values):
+            names = ()
+        return tuple(dict.fromkeys((*names, *values)))
 
     def _values_of(self, words: Sequence[Token], *, quoted: bool) -> tuple[Meaning, ...]:
         stems, folded = _keys(words)
@@ -215,13 +236,17 @@ class Lexicon:
         """What a term stands for; empty for what is no term."""
         return "" if meaning.term is None else self.term_classes[meaning.term]
 
-    def parts_of(self, words: Sequence[Token]) -> tuple[Meaning, ...]:
-        """The columns of whose names a single word is a part."""
-        return tuple(self._parts.get(words[0].stem, ())) if len(words) == 1 else ()
+    def parts_of(self, meaning: Meaning) -> tuple[Meaning, ...]:
+        """The columns of whose names the whole name of a column, when it is a single word, is a part."""
+        own = self.column_words.get((meaning.table, meaning.column or ""), frozenset())
+        return tuple(self._parts.get(next(iter(own)), ())) if len(own) == 1 else ()
 
     def _mended(self, token: Token) -> Token:
         """The word with a typo taken out, or the word itself when it is known, short, common or like nothing."""
         word = token.folded
+        for other in self._synonyms.get(token.stem, ()):
+            if token.stem not in self._name_words.stems and word not in self._values:
+                return replace(token, folded=other + "s" * is_plural(word), stem=stem(other))
         known = token.stem in self._name_words.stems or token.stem in self._value_words.stems
         known = known or token.stem in COMMON or _agent_root(token.stem) in self._agents
         if token.kind != "latin" or len(word) < 5 or word in COMMON or known:

@@ -15,8 +15,9 @@ _PER_PIECE = re.compile(r"(?:units?|pieces?|items?|heads?|capita)\Z", re.IGNOREC
 _POLITE = re.compile(
     r"^(?:(?:please|hi|hello|hey|so|and|then|now|ok|okay|also|well) )*"
     r"(?:(?:can|could|would|will) (?:you|we) (?:please |kindly )?|i (?:would|d|'d) (?:like|love) to (?:see|know|have) |"
-    r"i (?:want|need) (?:to (?:see|know|have|call) )?|do you know |tell me (?=how|what|which|who|whether|if)|please )?"
+    r"i (?:want|need) (?:to (?:see|know|have|call) )?|(?:do you know|any (?:idea|clue|chance|thoughts?)) |tell me (?=how|what|which|who|whether|if)|please )?"
 )
+_SAID = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
 _HOW_TO_SHOW = re.compile(
     r"(?<=[.;?!])\s+(?:please\s+)?(?:show|list|give|sort|order|put|include|name|return|print|round|output|count\s+only|use)\b.*",
     re.IGNORECASE | re.DOTALL,
@@ -64,10 +65,15 @@ def read(question: str, grounding: Grounding) -> Reading:
     for link in grounding.chosen:
         if link.start < at or link.end > last or _transparent(link, grounding):
             continue
-        parts += [question[at : link.start], f" {_tag(link)} "]
-        at = link.end
+        held = next((c for c in grounding.comparisons if c.operator in _SAID and c.start <= link.start < c.end), None)
+        if held is not None and link.kind == "number" and at <= held.start:
+            parts += [_plain(question[at : held.start]), f" {_SAID[held.operator]} {_tag(link)} "]
+            at = max(link.end, held.end)
+        else:
+            parts += [_plain(question[at : link.start]), f" {_tag(link)} "]
+            at = link.end
         shown.append(link)
-    text = "".join((*parts, question[at:last])).casefold().replace("\u2019", "'")
+    text = "".join((*parts, _plain(question[at:last]))).casefold().replace("\u2019", "'")
     text = re.sub(r"n't\b|(?<=\b(?:did|has|was))nt\b|(?<=\b(?:does|have|were))nt\b|(?<=\b(?:do|is))nt\b", " not", text)
     text = re.sub(r"(?<![\w>])'|'s?(?!\w)", " ", text)
     text = " ".join(re.sub(r"[^\w<>%']+", " ", text).split())
@@ -91,6 +97,11 @@ def mask(question: str, grounding: Grounding) -> str:
     text = re.sub(rf"[{_QUOTES}]\s*(<\w+>)\s*[{_QUOTES}](?!\w)", r"\1", text)
     text = re.sub(r"\s+([?!.,;:%)]|['\u2019]s\b)", r"\1", text)
     return text.rstrip(" ?!.;:\u2026")
+
+
+def _plain(text: str) -> str:
+    """Signs of comparison that stand before no number (`freight > average`) as words."""
+    return re.sub(r">=?", " more than ", re.sub(r"<=?", " less than ", text))
 
 
 def _tag(link: Link) -> str:

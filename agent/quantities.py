@@ -20,16 +20,24 @@ from agent.wording import (
 )
 
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|" + "|".join(sorted(NUMBER_WORDS, key=lambda word: (-len(word), word))) + r")"
-_AMOUNT = rf"(?:a\s+)?[$€£]?\s?(?P<n>{_NUMBER})\b"
+_TIMES = {"k": 1_000, "grand": 1_000, "mn": 1_000_000, "mln": 1_000_000, "bn": 1_000_000_000}
+_TIMES |= {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_MAGNITUDE = r"(?:\s?(?:" + "|".join(_TIMES) + r"))?\b"
+_AMOUNT = rf"(?:a\s+)?[$€£]?\s?(?P<n>{_NUMBER}{_MAGNITUDE})"
 _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(rf"\b{AT_LEAST}\s+{_AMOUNT}", re.IGNORECASE)),
     ("<=", re.compile(rf"\b{AT_MOST}\s+{_AMOUNT}", re.IGNORECASE)),
     (">", re.compile(rf"\b{MORE_THAN}\s+(?:of\s+)?{_AMOUNT}", re.IGNORECASE)),
     ("<", re.compile(rf"\b{LESS_THAN}\s+{_AMOUNT}", re.IGNORECASE)),
+    (">=", re.compile(rf"(?:>=|=>|\u2265)\s?{_AMOUNT}")),
+    ("<=", re.compile(rf"(?:<=|=<|\u2264)\s?{_AMOUNT}")),
+    (">", re.compile(rf"(?<!\w)>\s?{_AMOUNT}")),
+    ("<", re.compile(rf"<\s?{_AMOUNT}")),
+    (">=", re.compile(rf"\b(?P<n>{_NUMBER}{_MAGNITUDE})(?:\+(?!\s?\d)|\splus\b)", re.IGNORECASE)),
     ("=", re.compile(rf"\b{EXACTLY}\s+{_AMOUNT}", re.IGNORECASE)),
     (">=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:more|above|higher|over)\b", re.IGNORECASE)),
     ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
-    ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER})\b", re.IGNORECASE)),
+    ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER}{_MAGNITUDE})", re.IGNORECASE)),
 )
 _NEGATED = re.compile(
     rf"\b{NOT}\b|n['\u2019]t\b|\b(?:other than|outside|apart from|(?:did|do|does|is|are|was|were|has|have)nt)\b",
@@ -56,9 +64,12 @@ _UNITS = words("day days week weeks month months quarter quarters year years hou
 def digits(text: str) -> str:
     """A number in plain digits.
 
-    >>> digits("10,000"), digits("ten"), digits("1,5"), digits("1.234,50")
-    ('10000', '10', '1.5', '1234.50')
+    >>> digits("10,000"), digits("ten"), digits("1,5"), digits("1.234,50"), digits("50k")
+    ('10000', '10', '1.5', '1234.50', '50000')
     """
+    times = re.fullmatch(rf"(?P<n>{_NUMBER})\s?(?P<times>{'|'.join(_TIMES)})", text, re.IGNORECASE)
+    if times:
+        return f"{float(digits(times['n'])) * _TIMES[times['times'].lower()]:.15g}"
     if text.lower() in NUMBER_WORDS:
         return str(NUMBER_WORDS[text.lower()])
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
@@ -74,6 +85,11 @@ def number_of(token: Token, *, one: bool = False) -> str | None:
         return digits(token.text)
     number = NUMBER_WORDS.get(token.folded)
     return None if number is None or (number < 2 and not one) else str(number)
+
+
+def is_magnitude(token: Token) -> bool:
+    """Whether a word behind a number multiplies it: the `k` of `50k`, the `million` of `2 million`."""
+    return token.folded in _TIMES
 
 
 def is_unit(token: Token) -> bool:

@@ -137,7 +137,7 @@ NUMBER_WORDS = (
 
 HIGHEST = words(
     "most highest largest biggest greatest best top latest newest youngest longest maximum max maximal priciest "
-    "dearest heaviest tallest strongest busiest recent last furthest richest costliest"
+    "dearest heaviest tallest strongest busiest recent last furthest richest costliest peak leading"
 )
 LOWEST = words(
     "fewest least lowest smallest worst bottom cheapest oldest earliest first shortest minimum min minimal "
@@ -147,19 +147,21 @@ LOWEST = words(
 SUPERLATIVE = (
     r"(?:(?<!at )(?:most|least)(?! of (?:the|our|these|them|all|it)\b)|fewest|highest|lowest|largest|biggest"
     r"|smallest|greatest|best|worst|top|bottom|oldest|youngest|newest|earliest|latest|longest|shortest|cheapest|priciest|costliest|dearest|heaviest"
-    r"|lightest|tallest|strongest|weakest|busiest|fastest|slowest|nearest|furthest|richest|poorest|maximum|max"
+    r"|lightest|tallest|strongest|peak|leading|weakest|busiest|fastest|slowest|nearest|furthest|richest|poorest|maximum|max"
     r"|minimum|min|maximal|minimal|last|first)"
 )
 
 MORE_THAN = (
     r"(?:more than|greater than|larger than|higher than|bigger than|longer than|older than|pricier than|"
-    r"more expensive than|over|above|exceed(?:s|ed|ing)?|beyond|upwards of|in excess of)"
+    r"more expensive than|over|above|exceed(?:s|ed|ing)?|beyond|upwards? of|in excess of|north of|past|top(?:s|ped)|"
+    r"surpass(?:es|ed|ing)?|beat(?:s|en|ing)?)"
 )
 LESS_THAN = (
-    r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|beneath)"
+    r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|beneath|south of|"
+    r"short of)"
 )
-AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than|minimum of|a minimum of)"
-AT_MOST = r"(?:at most|no more than|not more than|up to|maximum of|a maximum of)"
+AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than|a minimum of|minimum of|minimum)"
+AT_MOST = r"(?:at most|no more than|not more than|up to|a maximum of|maximum of|maximum)"
 EXACTLY = r"(?:exactly|precisely|equal to|equals)"
 
 NOT = r"(?:not|no|never|none|nothing|nobody|without|neither|nor|cannot|except|excluding|excludes?|lacks?|lacking)"
@@ -224,6 +226,37 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "romanian": ("romania",),
 }
 
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "nation": ("country",),
+    "land": ("country",),
+    "town": ("city",),
+    "telephone": ("phone",),
+    "tel": ("phone",),
+    "zip": ("postal",),
+    "postcode": ("postal code",),
+    "surname": ("last name",),
+    "forename": ("first name",),
+    "firm": ("company",),
+    "business": ("company",),
+    "corporation": ("company",),
+    "client": ("customer",),
+    "vendor": ("supplier",),
+    "worker": ("employee",),
+    "article": ("product", "item"),
+    "item": ("product",),
+    "shipment": ("order",),
+    "expense": ("cost",),
+    "fee": ("cost", "charge"),
+    "amount": ("quantity",),
+    "salary": ("wage", "pay"),
+    "doctor": ("physician",),
+    "pupil": ("student",),
+    "film": ("movie",),
+    "movie": ("film",),
+    "author": ("writer",),
+}
+"""Everyday words for things that databases name otherwise, by stem where it is a word. Tried where a word is unknown."""
+
 STOP = words(
     """a an the this that these those there here it its it's i me my mine we us our ours you your yours they them
     their theirs he him his she her hers who whom whose which what when where why how is are was were be been being am
@@ -281,7 +314,7 @@ COMMON = (
     happen happened across regarding concerning terms order form per rest remain remaining
     associate associated regard due carry carries carried worth account accounts stuff folks guys buddy wanna gonna
     worthy hold holds offer offers deliver delivers divide end ends start starts begin begins whole full single side
-    people person persons somebody nobody none became become becomes send sent require requires charge charged
+    people person persons somebody nobody none became become becomes send sent carry require requires charge charged
     serve serves serving receive receives received everywhere anywhere somewhere home house money away lie lies lay
     possible quick quickly curious wonder wondering interested basically simply exact overview summary figure figures
     matter regardless sorted respectively well hand back front left right line lines
