@@ -18,11 +18,13 @@ _STATEMENT = re.compile(
     rf"|{_WITH}|DO\s+(?:\$|LANGUAGE\b)|SET\s+\S+(?:\s+TO\b|\s*=)|CALL\s+[^\s(]+\s*\()",
     re.IGNORECASE,
 )
-# A paragraph after the query that explains it.
+# How a paragraph begins that explains the query: after any line break, and after an empty line.
+_GAP = re.compile(r"\s+")
 _REMARK = re.compile(
-    r"\s*\n\s*(?:(?:This|The|The above) (?:query|statement|SQL)\b|(?:Explanation|Note|Output|Result)s?:|Note that\b)"
-    r"|\s*\n[ \t]*\n\s*(?:This|These|The|It|Here|In this|In the|Please|You|I|Hope|Let) [a-z]"
+    r"(?:This|The|The above) (?:query|statement|SQL)\b|(?:Explanation|Note|Output|Result)s?:|Note that\b"
 )
+_PARAGRAPH = re.compile(r"(?:This|These|The|It|Here|In this|In the|Please|You|I|Hope|Let) [a-z]")
+_LONGEST = 40_000
 _LEADING_COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|\Z)|/\*.*?\*/)", re.DOTALL)
 
 
@@ -34,7 +36,7 @@ def read_sql(reply: str) -> str:
     that the guard refuses it.
 
     Raises:
-        QueryRejected: the reply is empty or holds no SQL.
+        QueryRejected: the reply is empty, too long, or holds no SQL.
 
     >>> read_sql("Sure!\\n```sql\\nSELECT 1;\\n```")
     'SELECT 1'
@@ -44,6 +46,8 @@ def read_sql(reply: str) -> str:
     text = reply.strip()
     if not text:
         raise QueryRejected("The reply was empty. Reply with one SELECT statement.", rule="no_sql")
+    if len(text) > _LONGEST:
+        raise QueryRejected(f"The reply has {len(text):,} characters. Reply with one short SELECT.", rule="length")
     text = _without_opening(_unfenced(text))
     if not _STATEMENT.match(text):
         opening = _OPENING.search(text)
@@ -91,9 +95,21 @@ def _up_to_the_end(text: str) -> str:
     """
     for place, depth in _bare(text):
         over = text[place] == ";" and not _starts_statement(text[place + 1 :].lstrip("; \t\r\n"))
-        if over or (depth <= 0 and _REMARK.match(text, place)):
+        if over or (depth <= 0 and _is_remark(text, place)):
             return text[:place].strip()
     return text.strip().rstrip(";").rstrip()
+
+
+def _is_remark(text: str, place: int) -> bool:
+    """Whether a gap begins here that an explanation follows."""
+    if not text[place].isspace() or text[place - 1].isspace():
+        return False
+    gap = _GAP.match(text, place)
+    if gap is None or "\n" not in gap[0]:
+        return False
+    remark = _REMARK.match(text, gap.end())
+    after_empty_line = gap[0].count("\n") > 1
+    return bool(remark or (after_empty_line and _PARAGRAPH.match(text, gap.end())))
 
 
 def _bare(text: str) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 import tomllib
 from pathlib import Path
 
@@ -48,6 +50,41 @@ def test_a_second_statement_reaches_the_guard_and_is_refused(text: str) -> None:
     with pytest.raises(QueryRejected) as rejected:
         check(read_sql(text), SCHEMA)
     assert rejected.value.rule in {"one_statement", "syntax"}
+
+
+MOST = 39_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1" + " " * MOST + "x",
+        "SELECT 1" + "\n" * MOST + "x",
+        "SELECT 1" + "\n " * (MOST // 2) + "x",
+        "--\n" * (MOST // 3) + "SELECT 1",
+        "SELECT 1;" * (MOST // 9),
+        "```sql\nSELECT '" * (MOST // 15),
+        "```\n" * (MOST // 4),
+        "/*" * (MOST // 2),
+        "with a (" * (MOST // 8),
+        "SQL: " * (MOST // 5),
+        "*" * MOST,
+        "(" * MOST,
+        "SELECT " + "`" * MOST,
+    ],
+    ids=lambda text: repr(text[:18]),
+)
+def test_a_reply_that_goes_on_and_on_is_read_in_no_time(text: str) -> None:
+    began = time.process_time()
+    with contextlib.suppress(QueryRejected):
+        read_sql(text)
+    assert time.process_time() - began < 2.0
+
+
+def test_a_reply_longer_than_any_query_is_not_read() -> None:
+    with pytest.raises(QueryRejected, match=r"has 40,001 characters\. Reply with one short SELECT") as rejected:
+        read_sql("SELECT 1 " + "x" * 39_992)
+    assert rejected.value.rule == "length"
 
 
 WORDS = some.text("abcxyz0123456789äß客_", min_size=1, max_size=8)
