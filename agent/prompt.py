@@ -20,6 +20,7 @@ _FEW_VALUES = 8
 _SHORT_VALUE = 24
 _MOST_HINTS = 8_000
 _MOST_NAMES = 6_000
+_LONGEST_REPLY = 4_000
 
 
 def stable_part(schema: Schema, facts: Facts) -> str:
@@ -77,7 +78,7 @@ def write_prompt(attempt: Attempt, *, stable: str, facts: FactLevel = "terms") -
     shown = [memory.episode.sql for memory in attempt.recalled]
     turns.append(Turn("user", "\n".join((attempt.question, *fact_lines(attempt.understood, shown, facts)))))
     for draft in attempt.drafts:
-        written = draft.reply.text if draft.reply.text.strip() else "(nothing)"
+        written = draft.reply.text[:_LONGEST_REPLY] if draft.reply.text.strip() else "(nothing)"
         turns += [Turn("assistant", written), Turn("user", _complaint(draft))]
     return Prompt(stable=stable, turns=tuple(turns))
 

@@ -311,3 +311,9 @@ def test_a_prompt_has_a_bounded_length(northwind: Database) -> None:
     prompt = write_prompt(attempt, stable=stable_part(northwind.schema, northwind.facts), facts="all")
     assert len(prompt.stable) < 20_000
     assert sum(len(turn.text) for turn in prompt.turns) < 12_000
+
+
+def test_an_endless_reply_does_not_fill_the_next_prompt(bakery: Bakery) -> None:
+    model = ScriptedModel(["SELECT " + "x" * 100_000, "SELECT Name FROM Breads"])
+    list(bakery.asking("List all breads", model))
+    assert sum(len(turn.text) for turn in model.prompts[1].turns) < 5_000
