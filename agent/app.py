@@ -140,6 +140,8 @@ def open_app(
             settings.database, deadline=settings.sql_deadline, row_cap=settings.row_cap, byte_cap=settings.byte_cap
         )
         opened.callback(database.close)
+        for warning in database.warnings:
+            say(warning)
         folder = brain_folder(settings, database.schema)
         opened.enter_context(
             writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(_waiting_for(folder, pid)))

@@ -59,7 +59,7 @@ class Running:
 
     @property
     def err(self) -> str:
-        return self._err.read_text("utf-8")
+        return self._err.read_text("utf-8") if self._err.exists() else ""
 
     def wait(self) -> Ended:
         code = self._launcher.order({"wait": self.pid})
@@ -202,7 +202,12 @@ def home(seeded: Home) -> Home:
     """That installation with its brain as it was after seeding, at the same place: Cognee keeps absolute paths."""
     shutil.rmtree(seeded.brain, ignore_errors=True)
     shutil.copytree(seeded.folder / "as-seeded", seeded.brain)
-    shutil.rmtree(seeded.folder / "runs", ignore_errors=True)
+    for left in set(seeded.folder.iterdir()) - {seeded.folder / name for name in ("data", "as-seeded", "brain")}:
+        if left.is_dir():
+            left.chmod(0o755)
+            shutil.rmtree(left)
+        else:
+            left.unlink()
     (seeded.folder / "runs" / "models").mkdir(parents=True)
     return Home(seeded.folder, seeded.launcher)
 
@@ -328,6 +333,8 @@ def make_sqlite() -> Callable[[Path, str], Path]:
     """Write a SQLite file from a script of statements."""
 
     def make(path: Path, script: str) -> Path:
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as connection:
             connection.executescript(script)
         return path
