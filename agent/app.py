@@ -31,7 +31,7 @@ from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.questions import QuestionFileError, read_pairs
-from agent.learning.seed import Refused, SeedReport, Unverified, episode_of, verify
+from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
 from agent.models.catalogue import find_entry, load_catalogue
 from agent.models.choosing import ModelListing, choose, list_models, needs_pull
@@ -52,6 +52,7 @@ from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory, Term
 from memory.store import EpisodeStore, StoreError
+from procedural.forgetting import episodes_to_forget
 from procedural.store import Bucket, SynapseStore, replayed
 
 __all__ = [
@@ -213,12 +214,9 @@ class App:
 
     @cached_property
     def model(self) -> Model:
-        """The model that drafts. Chosen at the first question, loaded at its first prompt."""
+        """The model that drafts. Chosen here, fetched and loaded when the first draft is wanted."""
         model = _choose(self.settings)
         self.opened.callback(model.close)
-        if entry := needs_pull(model, folder=self.settings.models):
-            self.say(f"Fetching the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
-            pull(entry, folder=self.settings.models, progress=self.progress)
         return model
 
     @cached_property
@@ -226,10 +224,14 @@ class App:
         return stable_part(self.schema, self.database.facts)
 
     def ask(self, question: str) -> Iterator[Attempt]:
-        """Answer a question; yields the growing attempt. Raises QuestionError for what is no question."""
+        """Answer a question; yields the growing attempt. A model is fetched and loaded only if a draft is wanted.
+
+        Raises:
+            QuestionError: it is no question.
+            ModelError: there is no such model, or it cannot be fetched.
+        """
         attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
-        self._warm_up()
-        yield from loop.ask(
+        for grown in loop.ask(
             attempt,
             understand=self.understand,
             decline=decline,
@@ -239,7 +241,10 @@ class App:
             model=self.model,
             database=self,
             journal=LedgerJournal(self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect),
-        )
+        ):
+            if grown.status is None:
+                self._get_model_ready()
+            yield grown
 
     def understand(self, question: str) -> Understood:
         grounding = ground(question, self.lexicon)
@@ -249,6 +254,8 @@ class App:
     def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
         if self.recall is None:
             return ()
+        with self.ledger.connection() as connection:
+            misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
         return self.recall.recall(
             bucket=understood.bucket,
             kind=understood.intent.kind,
@@ -256,7 +263,7 @@ class App:
             question=understood.grounding.question,
             masked=understood.masked,
             limit=self.settings.recall_limit,
-            allowed=self._still_holds,
+            allowed=lambda episode: str(episode.id) not in misleading and self._still_holds(episode),
         )
 
     def approach(self, understood: Understood) -> str:
@@ -272,11 +279,17 @@ class App:
             stable = narrowed_part(self.schema, self.database.facts, attempt.understood)
         return write_prompt(attempt, stable=stable, facts=self.settings.facts)
 
-    def _warm_up(self) -> None:
-        """Load a local model while memories are recalled. What goes wrong is said by the first draft."""
+    def _get_model_ready(self) -> None:
+        """Fetch a local model that is not here yet, and load it while memories are recalled.
+
+        What goes wrong in loading is said by the first draft.
+        """
         model = self.model
         if not isinstance(model, LocalModel) or self._warming is not None:
             return
+        if entry := needs_pull(model, folder=self.settings.models):
+            self.say(f"Fetching the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
+            pull(entry, folder=self.settings.models, progress=self.progress)
         stable = None if is_large(self.schema) else self.stable
 
         def prepare() -> None:
@@ -306,7 +319,7 @@ class App:
 
     def feedback(self, attempt: str, *, verdict: str | None = None, sql: str | None = None) -> Outcome:
         """Take a person's word on an answer. Raises FeedbackError, QueryRejected, QueryFailed."""
-        given: Verdict = "corrected" if sql is not None else "good" if verdict == "good" else "bad"
+        given = _verdict(verdict, sql)
         teacher = Teacher(
             ledger=self.ledger,
             synapses=self.synapses,
@@ -375,26 +388,8 @@ class App:
         path = pack or self._shipped_pack
         pairs = read_pairs(path)
         batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
-        episodes, refused = [], []
-        for pair in pairs:
-            try:
-                result = verify(pair, run=self._checked_run)
-                understood = self.understand(read_question(pair.question))
-            except (Unverified, QuestionError) as problem:
-                refused.append(Refused(pair.id, str(problem)))
-                continue
-            episodes.append(
-                episode_of(
-                    pair,
-                    result,
-                    understood,
-                    dialect=self.schema.dialect,
-                    origin=f"seed:{path.stem}",
-                    verifier="gold",
-                    batch=batch,
-                    schema=self.schema.fingerprint,
-                )
-            )
+        source = Source(f"seed:{path.stem}", "gold", batch, self.schema.fingerprint, self.schema.dialect)
+        episodes, refused = verified(pairs, run=self._checked_run, understand=self.understand, source=source)
         with self.ledger.transaction() as entry:
             report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
             entry.append(EventKind.BATCH_OPENED, batch, report)
@@ -490,6 +485,14 @@ def decline(understood: Understood) -> Declined | None:
     if reason := understood.grounding.missing:
         return Declined("abstained", reason)
     return None
+
+
+def _verdict(word: str | None, sql: str | None) -> Verdict:
+    if sql is not None:
+        return "corrected"
+    if word in ("good", "bad"):
+        return "good" if word == "good" else "bad"
+    raise FeedbackError("Say good, bad, or give the right SQL.")
 
 
 def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:

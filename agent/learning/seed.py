@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agent.attempt import Understood
@@ -11,6 +11,7 @@ from agent.database.fingerprint import fingerprint
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.database.skeleton import normalise, skeleton
 from agent.learning.questions import Pair
+from agent.question import QuestionError, read_question
 from memory.episode import Episode
 
 
@@ -60,29 +61,50 @@ def verify(pair: Pair, *, run: Callable[[str], Result]) -> Result:
     return result
 
 
-def episode_of(
-    pair: Pair,
-    result: Result,
-    understood: Understood,
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who writes episodes and what vouches for them. `schema` is the fingerprint they are verified on."""
+
+    origin: str
+    verifier: str
+    batch: str
+    schema: str
+    dialect: str
+
+
+def verified(
+    pairs: Iterable[Pair],
     *,
-    dialect: str,
-    origin: str,
-    verifier: str,
-    batch: str,
-    schema: str,
-) -> Episode:
-    """Make the episode of a verified pair. `schema` is the fingerprint it was verified on."""
+    run: Callable[[str], Result],
+    understand: Callable[[str], Understood],
+    source: Source,
+) -> tuple[tuple[Episode, ...], tuple[Refused, ...]]:
+    """Make an episode of each pair that holds; name the others with the reason. `run` checks and runs SQL."""
+    episodes, refused = [], []
+    for pair in pairs:
+        try:
+            result = verify(pair, run=run)
+            understood = understand(read_question(pair.question))
+        except (Unverified, QuestionError) as problem:
+            refused.append(Refused(pair.id, str(problem)))
+        else:
+            episodes.append(episode_of(pair, result, understood, source))
+    return tuple(episodes), tuple(refused)
+
+
+def episode_of(pair: Pair, result: Result, understood: Understood, source: Source) -> Episode:
+    """Make the episode of a verified pair."""
     return Episode(
         bucket=understood.bucket,
         kind=understood.intent.kind,
         tables=understood.intent.tables,
         question=understood.grounding.question,
         masked=understood.masked,
-        sql=normalise(pair.sql, dialect),
-        skeleton=skeleton(pair.sql, dialect),
-        origin=origin,
-        verifier=verifier,
-        batch=batch,
-        schema_fingerprint=schema,
+        sql=normalise(pair.sql, source.dialect),
+        skeleton=skeleton(pair.sql, source.dialect),
+        origin=source.origin,
+        verifier=source.verifier,
+        batch=source.batch,
+        schema_fingerprint=source.schema,
         result_fingerprint=fingerprint(result, ordered=pair.ordered),
     )

@@ -13,7 +13,7 @@ import pytest
 from agent.app import App
 from agent.database.result import Result
 from agent.learning.questions import Pair, QuestionFileError
-from agent.learning.seed import Refused, Unverified, episode_of, verify
+from agent.learning.seed import Refused, Source, Unverified, episode_of, verify
 from agent.settings import Settings
 from memory.ledger import EventKind
 from memory.semantic import SemanticMemory
@@ -77,14 +77,7 @@ def test_an_episode_holds_the_question_as_it_is_read_and_the_sql_in_one_spelling
     seed = pair("select  count( * )\nfrom Breads;", question="How many\u200b breads\x1b[0m are there?")
     understood = bakery.understand("How many breads are there?")
     made = episode_of(
-        seed,
-        bakery.run(bakery.check(seed.sql)),
-        understood,
-        dialect="sqlite",
-        origin="seed:own",
-        verifier="gold",
-        batch="b",
-        schema="s",
+        seed, bakery.run(bakery.check(seed.sql)), understood, Source("seed:own", "gold", "b", "s", "sqlite")
     )
     assert made.question == "How many breads are there?"
     assert (made.sql, made.skeleton) == (RIGHT, "SELECT COUNT FROM _")
