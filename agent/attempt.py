@@ -19,7 +19,8 @@ MOST_DRAFTS = 3
 """One draft and at most two repairs."""
 
 _MISTAKES = """
-    no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source depth length unstable"""
+    no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source foreign_function depth
+    length unstable"""
 MISTAKES = frozenset(_MISTAKES.split())
 """Rules that a model breaks by mistake. A draft that broke any other was refused for what it would do."""
 

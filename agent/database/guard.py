@@ -281,7 +281,8 @@ def known_functions(query: _Parsed) -> None:
             instead = INSTEAD[dialect].get(name)
             close = nearest(name, sorted(allowed), limit=2)
             hint = f"; {instead}" if instead else f"; nearest: {', '.join(close)}" if close else ""
-            raise QueryRejected(f"The function {called.upper()} cannot be used here{hint}.", rule="known_functions")
+            rule = "foreign_function" if instead else "known_functions"
+            raise QueryRejected(f"The function {called.upper()} cannot be used here{hint}.", rule=rule)
 
 
 def known_types(query: _Parsed) -> None:
