@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.linking import Lexicon, Meaning, Span
-from agent.wording import COMMON, Token, words
+from agent.wording import COMMON, Token, is_plural, words
 
 _SORTING = words("order sort rank group arrang")
 _WE = words("we you they to i us")
@@ -15,6 +15,8 @@ _MERIT = words(
     """best worst top biggest largest popular frequent frequently active loyal valuable important busiest used favourite
     favorite often successful productive hardworking"""
 )
+_SOMEBODY = words("who whom anyone anybody everyone everybody someone somebody")
+_OURSELVES = words("company firm business organisation organization")
 _FAR = 3
 _DONE = words("bought sold spent paid made took got sent kept held")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
@@ -153,18 +155,31 @@ class Choice:
 
         So, too, where the only thing said is the name of a group (`all beverages`): its members are meant.
         """
+        if self.anchors and not self._mentions_beside_verbs() and any(t.folded in _SOMEBODY for t in self.tokens):
+            for token in self.tokens:
+                for table in self.lexicon.doers(token)[:1]:
+                    self.anchor(table)
         if len(self.anchors) != 1 or any(self._measures(self.spans[place]) for place in self.chosen):
             return
         chosen = [meanings[0] for meanings in self.chosen.values()]
-        merit = not any(m.column and m.kind == "column" for m in chosen) and any(
-            t.folded in _MERIT for t in self.tokens
-        )
+        dated = {(date.table, date.column) for date in self.lexicon.date_columns}
+        said = {token.folded for token in self.tokens}
+        merit = said & _MERIT and not said & {"number", "count"} and not any((m.table, m.column) in dated for m in chosen)
+        lasting = said & {"days", "weeks", "hours"} and not any(table in self.anchors for table, _ in dated)
+        merit = merit or lasting
         group = bool(chosen) and all(m.kind == "value" and self._names_row(m) for m in chosen)
-        dated = [date.table for date in self.lexicon.date_columns]
-        activity = self.lexicon.keys.activity(self.anchors[0], dated)
+        group = group and any(
+            is_plural(self.tokens[span.last - 1].folded) or self.tokens[span.first].text.islower()
+            for span in (self.spans[place] for place in self.chosen)
+        )
+        activity = self.lexicon.keys.activity(self.anchors[0], [table for table, _ in dated])
         members = activity is not None and len(self.lexicon.keys.neighbours(self.anchors[0])) == 1
         if activity is not None and (merit or (group and members)):
             self.anchor(activity)
+
+    def _mentions_beside_verbs(self) -> bool:
+        """Whether somebody is named who may be meant by `who`: a table that a doer's name stands for."""
+        return any(table in self.lexicon.doing for _, table in self._mentions)
 
     def _only_money(self, span: Span) -> bool:
         """Whether it is an everyday word for a measure (`money`, `spent`) beside one that is named outright."""
@@ -275,6 +290,10 @@ class Choice:
         Said of every row, such a verb asks for nothing more, so it counts only where nothing else names a table.
         """
         word = self.tokens[span.first]
+        if span.last - span.first == 1 and place and word.folded in _OURSELVES:
+            lead = self.tokens[span.first - 1].folded if span.first else ""
+            follows = self.tokens[span.last].folded if span.last < len(self.tokens) else ""
+            return lead in {"the", "our", "this"} and follows not in {"that", "which", "who", "with", "whose"}
         if span.last - span.first != 1 or word.folded not in COMMON or word.folded.endswith(("ed", "ing", "s")):
             return False
         if word.folded in _DONE or not any(self.is_entity(meaning) for meaning in span.meanings):
@@ -282,7 +301,7 @@ class Choice:
         before = {token.folded for token in self.tokens[max(0, span.first - 2) : span.first]}
         after = {token.folded for token in self.tokens[span.last : span.last + 2]}
         others = (other for at, other in enumerate(self.spans) if at != place)
-        known = any(meaning.kind in {"table", "term", "column"} for other in others for meaning in other.meanings)
+        known = any(meaning.quality != "part" for other in others for meaning in other.meanings)
         if any(token.folded in _MUCH for token in self.tokens[: span.first]):
             return False
         return known and bool(before & _WE or after & _US)

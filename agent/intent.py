@@ -85,7 +85,7 @@ _CHANGE = (
 def _running(r: Reading) -> bool:
     """What has come together up to each of several times, not the sum of one stretch."""
     so_far = r.has(
-        r"so far|to date|until then|up to (?:the end of )?(?:that|then|each|every)|up until|added up|adding up|summed up"
+        r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|added up|adding up|summed up"
     )
     return r.has(
         r"cumulati\w+|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|sum|count|average|number|tally|balance)s?",
@@ -109,9 +109,14 @@ def _duration(r: Reading) -> bool:
     asked = r.has(rf"how many {unit} (?:does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)")
     lengths = r"(?:days|weeks|hours|minutes)"
     measured = r.has(_AVERAGE) and r.has(lengths) and not r.has(r"(?:per|each|every) (?:day|week|hour)")
+    if r.has(_AVERAGE) and _by_group(r):
+        return False
     held = r.has(
         rf"{_HELD} (?:\w+ )?<number> {lengths}|<number> {lengths} (?:or|and) (?:more|longer|less)|within <number> {lengths}"
     )
+    held = held or any(
+        link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown
+    ) and bool(r.grounding.comparisons)
     return lasted or measured or held or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
 
 
@@ -121,7 +126,8 @@ def _change(r: Reading) -> bool:
 
 
 def _share(r: Reading) -> bool:
-    return r.has(
+    return "%" in r.text or r.has(
+        r"rates?",
         r"percent|percentages?|percentage points|shares? of|fraction|proportion|proportions|portion|% of|slice of|<value> share",
         r"how much of (?:our |the |all |total )*<\w+>|(?:what|which) part of|one in how many|out of (?:all|every|our total)|"
         r"contribut\w+ (?:[\w<>]+ )?(?:to|towards) (?:our |the |overall |total )*<\w+>",
@@ -132,7 +138,7 @@ def _share(r: Reading) -> bool:
 def _both(r: Reading) -> bool:
     if r.has(rf"(?:but|and|yet) (?:\w+ ){{0,3}}?{_NOT}|compared?|how|{_MORE} {_TABLE}") or r.starts(r"how many more"):
         return False
-    joined = r.has(
+    joined = (r.has("in <time> and (?:also )?in <time>") and not r.has(_AGGREGATE)) or r.has(
         rf"both (?:\w+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and",
         r"as well as|and (?:\w+ )?(?:also|too)|in all (?:<number> )?years",
     )
@@ -201,7 +207,7 @@ def _duplicates(r: Reading) -> bool:
         if several or (one == "1" and r.has(rf"more than <number> (?:\w+ )?{_TABLE}")):
             return True
     return r.has(
-        r"(?:the|an?) (?:same|identical)(?! number| time| order)|same <\w+>|duplicates?|duplicated|duplication",
+        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared|common) <\w+>|duplicates?|duplicated|duplication",
         r"(?:more than|at least) once|"
         r"(?:several|multiple|(?<!how )many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|shared by|pairs? of|"
         r"(?:several|multiple) .*share",
@@ -213,12 +219,14 @@ def _superlative(r: Reading) -> bool:
 
 
 def _versus_average(r: Reading) -> bool:
-    whose = r"(?:the |an |their |its |our )?(?:overall |usual )?"
+    whose = r"(?:that of |those of |what is )?(?:the |an |their |its |our )?(?:overall |usual )?"
     return r.has(rf"(?:{MORE_THAN}|{LESS_THAN}|above|below|than|under|over) {whose}{_AVERAGE}")
 
 
 def _having(r: Reading) -> bool:
-    """A threshold that groups must pass."""
+    """A threshold that groups must pass. At least one is none: there being any is no threshold."""
+    if all(c.operator == ">=" and c.number == "1" for c in r.grounding.comparisons) and r.grounding.comparisons:
+        return False
     many = rf"(?:different |distinct |single |of |our |the )*{_TABLE}"
     if r.has(rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}"):
         return True
@@ -234,8 +242,9 @@ def _having(r: Reading) -> bool:
 
 
 def _top_per_group(r: Reading) -> bool:
-    timed = r.head is not None and r.has(r"which|who|top|best|worst") and r.has(rf"(?:each|every|per) {_UNIT}")
-    return _superlative(r) and (timed or r.has(rf"{_EACH} (?:single |different )?(?:\w+ )?{_THING}"))
+    thing = r.has(r"which|who|top|best|worst") or r.has(r"<table>")
+    timed = r.head is not None and thing and r.has(rf"(?:each|every|per) {_UNIT}")
+    return _superlative(r) and (timed or r.has(r"<table> by <table>", rf"for all (?:our |the )?{_THING}") or r.has(rf"{_EACH} (?:single |different )?(?:\w+ )?{_THING}"))
 
 
 def _top_n(r: Reading) -> bool:
@@ -278,16 +287,30 @@ def _by_group(r: Reading) -> bool:
         return True
     if r.has(rf"(?:which|what|who) {_THING} (?:[\w<>]+ )?how (?:many|much)"):
         return True
-    if r.has(rf"(?:per|{_SPLIT}|(?:for|of|in|within|by) {several}) (?:the |our |different |single )*(?:\w+ )?{those}"):
+    measured = r.has(_AGGREGATE) or any(link.role in {"amount", "measure", "aggregate"} for link in r.grounding.chosen)
+    if r.has(rf"(?:per|{_SPLIT}) (?:the |our |different |single )*(?:\w+ )?{those}"):
+        return True
+    if measured and r.has(
+        rf"(?:(?:for|of|in|within|by) {several}|(?:for|in) all) (?:the |our |different |single )*(?:\w+ )?{those}"
+    ):
         return True
     if r.has(rf"{several} (?:our |the )?(?:\w+ )?{those}"):
         return r.has(_AGGREGATE)
-    if r.has(r"<tables> by <(?:tables?|column|part)>") and not r.has(
-        r"(?:order|sort|rank|arrang)ed|sort|top|then|alphabetical\w*"
-    ):
+    if _split_by(r):
         return True
     sorted_by = r.has(r"(?:order|sort|rank)ed by|top")
     return not sorted_by and r.has(rf"{_AGGREGATE}.*\bby (?:\w+ )?<(?:tables?|column|part)>")
+
+
+def _split_by(r: Reading) -> bool:
+    """`customers by country`, `stock by vendor`: not `products by price`, which sorts."""
+    if r.has(r"(?:order|sort|rank|arrang)ed|sort|top|then|alphabetical\w*"):
+        return False
+    for match in re.finditer(r"<(?:tables|column|part|measure)>(?: \w+)? by (?:the )?(?P<by><(?:tables?|column|part)>)", r.text):
+        link = r.link_at(match.start("by"))
+        if link is not None and link.role not in {"amount", "measure"} and not link.verb:
+            return True
+    return False
 
 
 def _per_row(r: Reading) -> bool:
@@ -316,7 +339,8 @@ def _amount_counted(r: Reading) -> bool:
 
 
 def _average(r: Reading) -> bool:
-    return r.has(_AVERAGE)
+    divided = any(" / COUNT(" in expression or "AVG(" in expression for expression in r.grounding.expressions)
+    return divided or r.has(_AVERAGE)
 
 
 def _sum(r: Reading) -> bool:
@@ -326,7 +350,8 @@ def _sum(r: Reading) -> bool:
     if any(link.role == "aggregate" for link in r.grounding.chosen):
         return True
     named = any(link.role == "name" for link in r.shown if link.kind == "value")
-    much = r.has(r"how much money|how many (?:units|pieces)") or (
+    sold = r.has(r"how much .*(?:sell|sold|buy|bought|order|ordered)|<\w+> cost (?:us|them|him|her|it)")
+    much = sold or r.has(r"how much money|how many (?:units|pieces)") or (
         r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>"))
     )
     first = re.search(r"<\w+>", r.text)
@@ -338,7 +363,7 @@ def _sum(r: Reading) -> bool:
 
 
 def _count(r: Reading) -> bool:
-    return r.has(_COUNTING) or r.has(r"(?:total|overall) number|number(?: only)?$|how big is")
+    return r.has(_COUNTING) or r.has(r"(?:total|overall) number|(?<!<column> )(?<!<part> )number(?: only)?$|how big is")
 
 
 def _lookup(r: Reading) -> bool:
@@ -357,10 +382,10 @@ RULES: tuple[Rule, ...] = (
     Rule("share", "What percentage of customers is in the USA?", _share),
     Rule("both", "Which customers ordered both Chai and Tofu?", _both),
     Rule("missing", "Which customers bought Chai but not Tofu?", _difference),
+    Rule("versus_average", "Which products cost more than the average?", _versus_average),
     Rule("compare", "Compare the revenue of 1996 and 1997.", _compare),
     Rule("missing", "Which customers never placed an order?", _missing),
     Rule("having", "Which customers share the same city?", _duplicates),
-    Rule("versus_average", "Which products cost more than the average?", _versus_average),
     Rule("having", "Which customers placed more than 10 orders?", _having),
     Rule("top_per_group", "What is the most expensive product in each category?", _top_per_group),
     Rule("top_n", "Which five customers brought the most revenue?", _top_n),

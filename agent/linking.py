@@ -37,6 +37,7 @@ Quality = Literal["exact", "part", "typo"]
 _LONGEST = 12
 _SHORT = 5
 _NO_PART = STOP | HIGHEST | LOWEST
+_DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {"sold": "sell", "made": "make", "taught": "teach", "drove": "drive", "wrote": "write"}
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
 _COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
@@ -106,6 +107,13 @@ class Lexicon:
         self.amounts = frozenset(self._amounts())
         self._name_words = _vocabulary(self._spelt)
         self._value_words = _vocabulary(self._values)
+        self._doers: dict[str, tuple[str, ...]] = {}
+        for name in sorted({fold(name) for term in self.glossary for name in term.names}):
+            meanings = [m for m in self._names.get(stem(name), ()) if m.table and self._stands_for_rows(m)]
+            tables = tuple(m.table for m in meanings if len(name) > _SHORT or not any(m.kind == "table" for m in meanings))
+            if name.isalpha() and name.endswith(("er", "or")) and tables and stem(name) == name:
+                self._doers.setdefault(_verb_root(name[:-2]), tables)
+        self.doing = frozenset(tables[0] for tables in self._doers.values())
         self._synonyms = {
             stem(word): tuple(other for other in others if stem(other) in self._name_words.stems)
             for word, others in SYNONYMS.items()
@@ -236,10 +244,17 @@ class Lexicon:
         """What a term stands for; empty for what is no term."""
         return "" if meaning.term is None else self.term_classes[meaning.term]
 
+    def _stands_for_rows(self, meaning: Meaning) -> bool:
+        return meaning.kind == "table" or self.class_of(meaning) == "entity"
+
     def parts_of(self, meaning: Meaning) -> tuple[Meaning, ...]:
         """The columns of whose names the whole name of a column, when it is a single word, is a part."""
         own = self.column_words.get((meaning.table, meaning.column or ""), frozenset())
         return tuple(self._parts.get(next(iter(own)), ())) if len(own) == 1 else ()
+
+    def doers(self, token: Token) -> tuple[str, ...]:
+        """The tables of those who do what a verb says: `bought` and `buying` are what a `buyer` does."""
+        return self._doers.get(_verb_root(stem(_DONE_BY.get(token.folded, token.folded))), ())
 
     def _mended(self, token: Token) -> Token:
         """The word with a typo taken out, or the word itself when it is known, short, common or like nothing."""
@@ -444,6 +459,11 @@ def _agent_root(word: str) -> str:
     """`supplier` and `supply` meet here: the stem without `-er`, `-or` and final `y` or `i`."""
     root = word[:-2] if word.endswith(("er", "or")) and len(word) > 5 else word
     return root.rstrip("iy") if len(root) > 4 else root
+
+
+def _verb_root(word: str) -> str:
+    """`carry` and `carri` meet here."""
+    return word.rstrip("iye") or word
 
 
 def _as_written(word: Token, value: str) -> bool:

@@ -41,6 +41,11 @@ class Reading:
         """Whether whole words match one of the patterns somewhere."""
         return any(re.search(rf"(?<![\w<])(?:{pattern})(?![\w>])", self.text) for pattern in patterns)
 
+    def link_at(self, place: int) -> Link | None:
+        """The link whose tag stands at an offset into the text."""
+        at = len(re.findall(r"<\w+>", self.text[:place]))
+        return self.shown[at] if at < len(self.shown) else None
+
     def starts(self, pattern: str) -> bool:
         return re.match(rf"(?:{pattern})(?![\w>])", self.text) is not None
 
@@ -101,6 +106,7 @@ def mask(question: str, grounding: Grounding) -> str:
 
 def _plain(text: str) -> str:
     """Signs of comparison that stand before no number (`freight > average`) as words."""
+    text = re.sub(r"\b(?:no|nr|num)\.?\s+of\b|#\s?of\b", "number of", text, flags=re.IGNORECASE)
     return re.sub(r">=?", " more than ", re.sub(r"<=?", " less than ", text))
 
 
