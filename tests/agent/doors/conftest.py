@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -23,9 +22,9 @@ import agent
 
 ROOT = Path(agent.__path__[0]).parent
 HERE = Path(__file__).parent
-RECORDED = HERE.parent / "recorded"
-RECORD_WITH = os.environ.get("DOORS_RECORD")
-"""A folder of local models. When set, the real model is asked and tests/agent/recorded/ is written anew."""
+RECORDED = HERE.parent / "recorded" / "doors.jsonl"
+RECORD_WITH = os.environ.get("DOORS_RECORD") and str(Path(os.environ["DOORS_RECORD"]).absolute())
+"""A folder of local models. When set, the real model is asked and the recording is written anew."""
 
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from agent.doors.cli import main; main()"
 
@@ -121,14 +120,13 @@ class Home:
     def northwind(self) -> Path:
         return self.folder / "data" / "northwind.sqlite"
 
-    def start(self, *arguments: str, kill_at: int | str | None = None, steps: Path | None = None) -> Running:
-        """Start a command in a fork, and go on."""
-        failing = {"kill_at": kill_at, "steps": str(steps) if steps else None}
-        return self.launcher.start(arguments, self._environment(), **failing)
+    def start(self, *arguments: str, kill_at: str | None = None) -> Running:
+        """Start a command in a fork, and go on. `kill_at` names the write after which it kills itself."""
+        return self.launcher.start(arguments, self._environment(), kill_at=kill_at)
 
-    def run(self, *arguments: str, **failing: Any) -> Ended:
+    def run(self, *arguments: str, kill_at: str | None = None) -> Ended:
         """Run a command in a fork and wait for its end."""
-        return self.start(*arguments, **failing).wait()
+        return self.start(*arguments, kill_at=kill_at).wait()
 
     def ask(self, question: str, *options: str, model: str | None = None) -> Any:
         """Ask with --json and give the object; the exit code must fit the status."""
@@ -139,17 +137,16 @@ class Home:
         assert ended.code == codes[answer["status"]], (ended.code, answer)
         return answer
 
-    def start_anew(self, *arguments: str, through: Sequence[str] = (), **popen: Any) -> subprocess.Popen[str]:
+    def start_anew(self, *arguments: str, through: Sequence[str] = (), program: str = START) -> subprocess.Popen[str]:
         """Start a command as a fresh interpreter, as a shell does; `through` goes before it, as `setpriv …`."""
         return subprocess.Popen(
-            [*through, sys.executable, "-c", START, str(ROOT), *arguments],
+            [*through, sys.executable, "-c", program, str(ROOT), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | self._environment() | popen.pop("env", {}),
+            env=os.environ | self._environment(),
             cwd=self.folder,
-            **popen,
         )
 
     def run_anew(self, *arguments: str, **how: Any) -> Ended:
@@ -212,10 +209,18 @@ def home(seeded: Home) -> Home:
     return Home(seeded.folder, seeded.launcher)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
+def source() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
 def recorded() -> str:
-    """The model whose replies the real 0.5B gave. DOORS_RECORD=<folder of local models> pytest … asks it again."""
-    return f"recorded:{RECORDED / 'doors.jsonl'}"
+    """The model whose replies the real 0.5B gave; `RECORD_WITH` asks it again."""
+    if RECORD_WITH:
+        RECORDED.unlink(missing_ok=True)
+    return f"recorded:{RECORDED}"
 
 
 Says = Callable[[str, int], str | tuple[str, str] | None]
@@ -340,10 +345,3 @@ def make_sqlite() -> Callable[[Path, str], Path]:
         return path
 
     return make
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """Kill a process if it still runs, and free its pipes."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGKILL)
-    process.communicate()

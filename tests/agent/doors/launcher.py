@@ -1,12 +1,11 @@
 """Runs the real command line in forks of a process that has everything imported. Run as a script.
 
 Importing Cognee takes seconds; here it is paid once. Each line on stdin is one order. `{"arguments", "environment",
-"out", "err", "kill_at", "steps", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
+"out", "err", "kill_at", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
 answered by its exit code, negative for the signal that ended it.
 
-`kill_at` is the number or the name of a step: the process kills itself right after that write. `steps` names a file in
-which every step is noted. `record` is a folder of local models: what `--model recorded:FILE` would replay is then asked
-of the real model, and FILE is written.
+`kill_at` names a write: the process kills itself right after the first of that name. `record` is a folder of local
+models: what `--model recorded:FILE` would replay is then asked of the real model, and FILE is written.
 """
 
 from __future__ import annotations
@@ -44,22 +43,15 @@ def _load_everything() -> None:
     os.environ.update(environment)
 
 
-def _fail_at(kill_at: int | str | None, steps: str | None) -> None:
-    """Put a step after every write of ledger, outbox and synapses."""
+def _die_after(write: str) -> None:
+    """Kill this process after the first write of that name, in ledger, outbox or synapses."""
     from functools import partial
 
     import agent.app as app
 
-    count = 0
-
     def step(name: str) -> None:
-        nonlocal count
-        count += 1
-        if kill_at in (count, name):
+        if name == write:
             os.kill(os.getpid(), signal.SIGKILL)
-        if steps:
-            with open(steps, "a", encoding="utf-8") as file:
-                file.write(name + "\n")
 
     vars(app)["Ledger"].open = partial(vars(app)["Ledger"].open, between=step)
     vars(app)["SynapseStore"] = partial(vars(app)["SynapseStore"], between=step)
@@ -98,9 +90,9 @@ def _become(order: dict[str, Any]) -> None:
         os.dup2(nothing, 0)
         os.environ.update(order["environment"])
         signal.alarm(150)
-        if order.get("kill_at") is not None or order.get("steps"):
-            _fail_at(order.get("kill_at"), order.get("steps"))
-        if order.get("record"):
+        if order["kill_at"]:
+            _die_after(order["kill_at"])
+        if order["record"]:
             _record(order["record"])
         sys.argv = ["hebbql", *order["arguments"]]
         from agent.doors.cli import main
