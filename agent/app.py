@@ -624,6 +624,8 @@ def _check_model(settings: Settings) -> str:
     with closing(model):
         if entry := needs_pull(model, folder=settings.models):
             raise Broken(f"{entry.name} is not here", f"hebbql models pull {entry.alias}")
+    if model.name.startswith("claude") and not settings.anthropic_key:
+        raise Broken(f"no key for {model.name}", "Set ANTHROPIC_API_KEY, or choose another model with --model.")
     known = {one.name: one for one in models(settings)}
     if (listed := known.get(model.name)) and listed.kind == "local":
         return f"{model.name}, {'verified by hash' if listed.verified else 'present, not verified'}"
