@@ -164,7 +164,9 @@ class Choice:
         chosen = [meanings[0] for meanings in self.chosen.values()]
         dated = {(date.table, date.column) for date in self.lexicon.date_columns}
         said = {token.folded for token in self.tokens}
-        merit = said & _MERIT and not said & {"number", "count"} and not any((m.table, m.column) in dated for m in chosen)
+        merit = (
+            said & _MERIT and not said & {"number", "count"} and not any((m.table, m.column) in dated for m in chosen)
+        )
         lasting = said & {"days", "weeks", "hours"} and not any(table in self.anchors for table, _ in dated)
         merit = merit or lasting
         group = bool(chosen) and all(m.kind == "value" and self._names_row(m) for m in chosen)

@@ -89,7 +89,6 @@ class _Reading:
         named = lexicon.keys.in_order(choice.anchors)
         held_against = _HELD_AGAINST.search(self.question) is not None
         tables, joins = (named, ()) if choice.side_by_side(held_against=held_against) else lexicon.keys.connect(named)
-        scope = lexicon.keys.in_order(map(lexicon.keys.owner, tables))
         links = self._links(numbers)
         values = tuple(link for link in first_of(links) if link.kind == "value" and link.table)
         keyed = (link for link in numbers if link.column)
@@ -119,7 +118,7 @@ class _Reading:
             grouping=grouping_sql(grain, *dated, dialect) if grain and dated else None,
             evidence=self._evidence(links, leftover, found if dated else ()),
             english=self._english(links),
-            scope=scope,
+            grain=lexicon.keys.grain(tables),
         )
 
     def _quote(self, match: re.Match[str]) -> tuple[int, int, int, int]:

@@ -17,10 +17,15 @@ __all__ = ["RULES", "Intent", "Rule", "bucket_of", "mask", "predict"]
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The kind of answer and the tables it touches, closed over the keys, in alphabetical order."""
+    """The kind of answer, the tables it touches, closed over the keys, and those of them whose rows it is made from.
+
+    All in alphabetical order. Wording hardly tells which tables stand beside those rows, so that the bucket goes by
+    `grain`; with none given it goes by `tables`.
+    """
 
     kind: str
     tables: tuple[str, ...]
+    grain: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,10 @@ def predict(question: str, grounding: Grounding) -> Intent:
     reading = read(question, grounding)
     if not grounding.english:
         if not has_cue(reading.text) and grounding.direction is None:
-            return Intent("open", tuple(sorted(grounding.scope)))
+            return _intent("open", grounding)
         reading = replace(reading, text=in_english(reading.text))
     kind = next((rule.kind for rule in RULES if rule.fits(reading)), "open")
-    return Intent(kind, tuple(sorted(grounding.scope)))
+    return _intent(kind, grounding)
 
 
 def bucket_of(intent: Intent) -> str:
@@ -54,8 +59,12 @@ def bucket_of(intent: Intent) -> str:
     >>> bucket_of(Intent("count", ("Orders",)))
     'ca57845580a37722'
     """
-    canonical = "\x1f".join((intent.kind, *sorted(intent.tables)))
+    canonical = "\x1f".join((intent.kind, *sorted(intent.grain or intent.tables)))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()[:16]
+
+
+def _intent(kind: str, grounding: Grounding) -> Intent:
+    return Intent(kind, tuple(sorted(grounding.tables)), tuple(sorted(grounding.grain)))
 
 
 _TABLE = r"<tables?>"
@@ -114,9 +123,11 @@ def _duration(r: Reading) -> bool:
     held = r.has(
         rf"{_HELD} (?:\w+ )?<number> {lengths}|<number> {lengths} (?:or|and) (?:more|longer|less)|within <number> {lengths}"
     )
-    held = held or any(
-        link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown
-    ) and bool(r.grounding.comparisons)
+    held = (
+        held
+        or any(link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown)
+        and bool(r.grounding.comparisons)
+    )
     return lasted or measured or held or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
 
 
@@ -244,7 +255,11 @@ def _having(r: Reading) -> bool:
 def _top_per_group(r: Reading) -> bool:
     thing = r.has(r"which|who|top|best|worst") or r.has(r"<table>")
     timed = r.head is not None and thing and r.has(rf"(?:each|every|per) {_UNIT}")
-    return _superlative(r) and (timed or r.has(r"<table> by <table>", rf"for all (?:our |the )?{_THING}") or r.has(rf"{_EACH} (?:single |different )?(?:\w+ )?{_THING}"))
+    return _superlative(r) and (
+        timed
+        or r.has(r"<table> by <table>", rf"for all (?:our |the )?{_THING}")
+        or r.has(rf"{_EACH} (?:single |different )?(?:\w+ )?{_THING}")
+    )
 
 
 def _top_n(r: Reading) -> bool:
@@ -306,7 +321,9 @@ def _split_by(r: Reading) -> bool:
     """`customers by country`, `stock by vendor`: not `products by price`, which sorts."""
     if r.has(r"(?:order|sort|rank|arrang)ed|sort|top|then|alphabetical\w*"):
         return False
-    for match in re.finditer(r"<(?:tables|column|part|measure)>(?: \w+)? by (?:the )?(?P<by><(?:tables?|column|part)>)", r.text):
+    for match in re.finditer(
+        r"<(?:tables|column|part|measure)>(?: \w+)? by (?:the )?(?P<by><(?:tables?|column|part)>)", r.text
+    ):
         link = r.link_at(match.start("by"))
         if link is not None and link.role not in {"amount", "measure"} and not link.verb:
             return True
@@ -351,8 +368,10 @@ def _sum(r: Reading) -> bool:
         return True
     named = any(link.role == "name" for link in r.shown if link.kind == "value")
     sold = r.has(r"how much .*(?:sell|sold|buy|bought|order|ordered)|<\w+> cost (?:us|them|him|her|it)")
-    much = sold or r.has(r"how much money|how many (?:units|pieces)") or (
-        r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>"))
+    much = (
+        sold
+        or r.has(r"how much money|how many (?:units|pieces)")
+        or (r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>")))
     )
     first = re.search(r"<\w+>", r.text)
     return (

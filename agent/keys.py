@@ -63,6 +63,12 @@ class KeyGraph:
         self._owners = {
             table.name: owner for table in schema.tables if (owner := _owner(table, inferred)) and owner in neighbours
         }
+        self._references: dict[str, set[str]] = {}
+        for referred, names in self._referring.items():
+            for name in names:
+                if self.owner(name) != referred:
+                    self._references.setdefault(self.owner(name), set()).add(referred)
+        self._leads_to: dict[str, frozenset[str]] = {}
 
     def neighbours(self, table: str) -> tuple[str, ...]:
         return self._neighbours.get(table, ())
@@ -115,6 +121,30 @@ class KeyGraph:
         found = {self.owner(name) for name in self._referring.get(table, ())} - {table}
         wanted = found.intersection(dated) or found
         return next(iter(wanted)) if len(wanted) == 1 else None
+
+    def grain(self, tables: Iterable[str]) -> tuple[str, ...]:
+        """Those of the tables whose rows an answer over all of them is made from, in schema order.
+
+        Joined, the rows of `tables` are those of the table that refers to the others, however many are named beside it:
+        orders with their customers, by product or by country, are all rows of orders. A linking table counts as the
+        one its rows belong to. Tables that no key connects stay side by side.
+        """
+        own = self.in_order(map(self.owner, tables))
+        return tuple(name for name in own if not any(name in self._above(o) for o in own if o != name)) or own
+
+    def _above(self, table: str) -> frozenset[str]:
+        """The tables that the rows of a table lead to, over its keys and those of what links its rows."""
+        if table not in self._leads_to:
+            found: set[str] = set()
+            waiting = [table]
+            while waiting:
+                here = waiting.pop()
+                for name in self._references.get(here, ()):
+                    if name not in found:
+                        found.add(name)
+                        waiting.append(name)
+            self._leads_to[table] = frozenset(found)
+        return self._leads_to[table]
 
     def _distances_from(self, start: str) -> dict[str, int]:
         distances = {start: 0}

@@ -70,8 +70,7 @@ class Evidence:
 class Grounding:
     """All that linking found. `tables` are closed over the keys, `named` those that the question itself needs.
 
-    `scope` are the tables by which questions are told apart: `tables`, and for each linking table among them the table
-    that its rows belong to, so that saying a date or a verb more does not change it.
+    `grain` are those of `tables` whose rows the answer is made from.
     `filters`, `expressions`, `joins` and `grouping` are SQL in the dialect of the database. `values` are the chosen
     links to stored values. `leftover` are content words that linked to nothing; `limit` is None where no number of
     rows is asked for. `negations` are offsets. `english` is False when the words read like another language.
@@ -96,7 +95,7 @@ class Grounding:
     grouping: str | None
     evidence: Evidence
     english: bool = True
-    scope: tuple[str, ...] = ()
+    grain: tuple[str, ...] = ()
 
     @property
     def nothing_linked(self) -> bool:

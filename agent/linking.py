@@ -37,7 +37,13 @@ Quality = Literal["exact", "part", "typo"]
 _LONGEST = 12
 _SHORT = 5
 _NO_PART = STOP | HIGHEST | LOWEST
-_DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {"sold": "sell", "made": "make", "taught": "teach", "drove": "drive", "wrote": "write"}
+_DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {
+    "sold": "sell",
+    "made": "make",
+    "taught": "teach",
+    "drove": "drive",
+    "wrote": "write",
+}
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
 _COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
@@ -110,7 +116,9 @@ class Lexicon:
         self._doers: dict[str, tuple[str, ...]] = {}
         for name in sorted({fold(name) for term in self.glossary for name in term.names}):
             meanings = [m for m in self._names.get(stem(name), ()) if m.table and self._stands_for_rows(m)]
-            tables = tuple(m.table for m in meanings if len(name) > _SHORT or not any(m.kind == "table" for m in meanings))
+            tables = tuple(
+                m.table for m in meanings if len(name) > _SHORT or not any(m.kind == "table" for m in meanings)
+            )
             if name.isalpha() and name.endswith(("er", "or")) and tables and stem(name) == name:
                 self._doers.setdefault(_verb_root(name[:-2]), tables)
         self.doing = frozenset(tables[0] for tables in self._doers.values())
