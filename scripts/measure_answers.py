@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -89,12 +90,21 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         head = {
             "model": given.model,
+            "commit": _commit(),
             "command": "scripts/measure_answers.py " + " ".join(sys.argv[1:]),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         }
         path.write_text(json.dumps(head | {"arms": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     return 0
+
+
+def _commit() -> str:
+    """The commit that is measured, or `""` outside of a checkout."""
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
 
 
 def measure(app: App, pair: Pair, verbose: bool) -> Answered:
