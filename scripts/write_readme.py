@@ -118,6 +118,18 @@ def _figures_part() -> str:
     return "\n".join(lines)
 
 
+def _buckets_part() -> str:
+    found = json.loads((REFERENCE / "buckets.json").read_text(encoding="utf-8"))
+    lines = ["| paraphrases | groups | share a bucket | different types collide |", "|---|---|---|---|"]
+    for part, figures in found.items():
+        if isinstance(figures, dict) and "paraphrases_share_a_bucket" in figures:
+            shared, collided = figures["paraphrases_share_a_bucket"], figures["different_types_collide"]
+            low, high = shared["interval_95"]
+            held = f"{shared['hits']} of {shared['pairs']} ({shared['share']:.0%}; {low:.0%} to {high:.0%})"
+            lines.append(f"| {part} | {figures['groups']} | {held} | {collided['share']:.1%} |")
+    return "\n".join(lines)
+
+
 def _help_part() -> str:
     code = "from agent.doors.cli import main; main()"
     shown = []
@@ -138,6 +150,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "transcript": _transcript_part,
     "ten questions": _ten_part,
     "figures": _figures_part,
+    "buckets": _buckets_part,
     "help": _help_part,
 }
 
