@@ -10,6 +10,7 @@ models: what `--model recorded:FILE` would replay is then asked of the real mode
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -119,6 +120,9 @@ def _become(order: dict[str, Any]) -> None:
 
 def serve() -> None:
     _load_everything()
+    # Forks then share these pages instead of copying them.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         if "wait" in order:

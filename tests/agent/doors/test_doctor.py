@@ -35,7 +35,7 @@ def test_a_model_that_is_not_here_names_the_command_that_fetches_it(home: Home) 
     shown = home.run("doctor", "--model", "0.5b")
     assert "BROKEN  model" in shown.out and "hebbql models pull 0.5b" in shown.out
     _, found = _examined(home, "--model", "claude")
-    assert "ANTHROPIC_API_KEY" in found["model"]["detail"]
+    assert not found["model"]["ok"] and "ANTHROPIC_API_KEY" in found["model"]["fix"]
 
 
 def test_a_missing_database_breaks_what_needs_it_and_nothing_else(home: Home, endpoint: Endpoint) -> None:
