@@ -17,6 +17,7 @@ _MERIT = words(
 )
 _SOMEBODY = words("who whom anyone anybody everyone everybody someone somebody")
 _OURSELVES = words("company firm business organisation organization")
+_EACH = words("per each every")
 _FAR = 3
 _DONE = words("bought sold spent paid made took got sent kept held")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
@@ -159,25 +160,34 @@ class Choice:
             for token in self.tokens:
                 for table in self.lexicon.doers(token)[:1]:
                     self.anchor(table)
-        if len(self.anchors) != 1 or any(self._measures(self.spans[place]) for place in self.chosen):
+        if not self.anchors or any(self._measures(self.spans[place]) for place in self.chosen):
             return
-        chosen = [meanings[0] for meanings in self.chosen.values()]
+        keys, chosen = self.lexicon.keys, [meanings[0] for meanings in self.chosen.values()]
         dated = {(date.table, date.column) for date in self.lexicon.date_columns}
+        tables = {table for table, _ in dated}
+        if tables.intersection(keys.grain(self.anchors)) and len(self.anchors) > 1:
+            return
         said = {token.folded for token in self.tokens}
-        merit = (
-            said & _MERIT and not said & {"number", "count"} and not any((m.table, m.column) in dated for m in chosen)
-        )
-        lasting = said & {"days", "weeks", "hours"} and not any(table in self.anchors for table, _ in dated)
-        merit = merit or lasting
-        group = bool(chosen) and all(m.kind == "value" and self._names_row(m) for m in chosen)
-        group = group and any(
-            is_plural(self.tokens[span.last - 1].folded) or self.tokens[span.first].text.islower()
-            for span in (self.spans[place] for place in self.chosen)
-        )
-        activity = self.lexicon.keys.activity(self.anchors[0], [table for table, _ in dated])
-        members = activity is not None and len(self.lexicon.keys.neighbours(self.anchors[0])) == 1
-        if activity is not None and (merit or (group and members)):
+        judged = bool(said & _MERIT) and not said & {"number", "count"}
+        if any(m.kind == "column" for m in chosen):
+            judged = judged and bool(said & _EACH) and not any((m.table, m.column) in dated for m in chosen)
+        judged = judged or bool(said & {"days", "weeks", "hours"} and not tables.intersection(self.anchors))
+        activity = keys.activity(self._judged(), tables)
+        if activity is not None and (judged or (len(self.anchors) == 1 and self._only_a_group(chosen))):
             self.anchor(activity)
+
+    def _judged(self) -> str:
+        """The table of the first name behind a word of merit, else the first table needed."""
+        at = next((place for place, token in enumerate(self.tokens) if token.folded in _MERIT), 0)
+        return next((table for first, table in sorted(self._mentions) if first >= at), self.anchors[0])
+
+    def _only_a_group(self, chosen: Sequence[Meaning]) -> bool:
+        """Whether all that is said are names of groups, written as one writes of their members."""
+        if not chosen or len(self.lexicon.keys.neighbours(self.anchors[0])) != 1:
+            return False
+        spans = [self.spans[place] for place in self.chosen]
+        loose = any(is_plural(self.tokens[s.last - 1].folded) or self.tokens[s.first].text.islower() for s in spans)
+        return loose and all(m.kind == "value" and self._names_row(m) for m in chosen)
 
     def _mentions_beside_verbs(self) -> bool:
         """Whether somebody is named who may be meant by `who`: a table that a doer's name stands for."""

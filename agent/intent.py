@@ -97,7 +97,7 @@ def _running(r: Reading) -> bool:
         r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|added up|adding up|summed up"
     )
     return r.has(
-        r"cumulati\w+|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|sum|count|average|number|tally|balance)s?",
+        r"cumulati\w+|growing (?:total|number|sum|count)|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|sum|count|average|number|tally|balance)s?",
         r"year to date|snowball\w*|running <measure>",
     ) or (so_far and _over_time(r))
 
@@ -118,7 +118,7 @@ def _duration(r: Reading) -> bool:
     asked = r.has(rf"how many {unit} (?:does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)")
     lengths = r"(?:days|weeks|hours|minutes)"
     measured = r.has(_AVERAGE) and r.has(lengths) and not r.has(r"(?:per|each|every) (?:day|week|hour)")
-    if r.has(_AVERAGE) and _by_group(r):
+    if _superlative(r) or (r.has(_AVERAGE) and _by_group(r)):
         return False
     held = r.has(
         rf"{_HELD} (?:\w+ )?<number> {lengths}|<number> {lengths} (?:or|and) (?:more|longer|less)|within <number> {lengths}"
@@ -126,7 +126,7 @@ def _duration(r: Reading) -> bool:
     held = (
         held
         or any(link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown)
-        and bool(r.grounding.comparisons)
+        and (bool(r.grounding.comparisons) or r.has("how (?:many|long)"))
     )
     return lasted or measured or held or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
 
@@ -150,7 +150,7 @@ def _both(r: Reading) -> bool:
     if r.has(rf"(?:but|and|yet) (?:\w+ ){{0,3}}?{_NOT}|compared?|how|{_MORE} {_TABLE}") or r.starts(r"how many more"):
         return False
     joined = (r.has("in <time> and (?:also )?in <time>") and not r.has(_AGGREGATE)) or r.has(
-        rf"both (?:\w+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and",
+        rf"both (?:[\w<>]+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and",
         r"as well as|and (?:\w+ )?(?:also|too)|in all (?:<number> )?years",
     )
     return joined and (r.count("<value>") > 1 or r.count("<time>") > 1 or r.count(_TABLE) > 1)
@@ -183,7 +183,9 @@ def _missing(r: Reading) -> bool:
     """Rows without a partner: a `not` that does not bear on a column or on a value of the table asked about."""
     if len(r.grounding.named) == 1 or not r.grounding.named:
         return False
-    match = re.search(rf"(?<![\w<]){_NOT}(?![\w>]) (?!(?:more|fewer|less|later|earlier)\b)(?P<rest>.*)", r.text)
+    match = re.search(
+        rf"(?<![\w<])(?:{_NOT}|zero)(?![\w>]) (?!(?:more|fewer|less|later|earlier)\b)(?P<rest>.*)", r.text
+    )
     if match is None:
         return False
     held = re.match(
@@ -218,7 +220,7 @@ def _duplicates(r: Reading) -> bool:
         if several or (one == "1" and r.has(rf"more than <number> (?:\w+ )?{_TABLE}")):
             return True
     return r.has(
-        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared|common) <\w+>|duplicates?|duplicated|duplication",
+        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared) <\w+>|duplicates?|duplicated|duplication",
         r"(?:more than|at least) once|"
         r"(?:several|multiple|(?<!how )many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|shared by|pairs? of|"
         r"(?:several|multiple) .*share",
@@ -230,7 +232,7 @@ def _superlative(r: Reading) -> bool:
 
 
 def _versus_average(r: Reading) -> bool:
-    whose = r"(?:that of |those of |what is )?(?:the |an |their |its |our )?(?:overall |usual )?"
+    whose = r"(?:that of |those of |what is )?(?:the |an? |their |its |our )?(?:overall |usual )?"
     return r.has(rf"(?:{MORE_THAN}|{LESS_THAN}|above|below|than|under|over) {whose}{_AVERAGE}")
 
 
@@ -238,6 +240,8 @@ def _having(r: Reading) -> bool:
     """A threshold that groups must pass. At least one is none: there being any is no threshold."""
     if all(c.operator == ">=" and c.number == "1" for c in r.grounding.comparisons) and r.grounding.comparisons:
         return False
+    if r.has(rf"(?:number|count) of (?:\w+ )?{_TABLE} (?:\w+ ){{0,3}}?{_HELD}"):
+        return True
     many = rf"(?:different |distinct |single |of |our |the )*{_TABLE}"
     if r.has(rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}"):
         return True
@@ -249,6 +253,7 @@ def _having(r: Reading) -> bool:
     bare = r.has(
         rf"{_HELD} <number>(?! of (?:these|those|the|them|<))(?! (?:\w+ )?<(?:column|part|measure)>)"
     ) and not r.has(rf"<(?:column|part)> (?:\w+ )*{_HELD}")
+    bare = bare and r.head not in r.grounding.grain
     return held and len(r.grounding.named) > 1 and (aggregated or other or bare)
 
 
@@ -269,12 +274,20 @@ def _top_n(r: Reading) -> bool:
 def _exists(r: Reading) -> bool:
     """Yes or no: it begins with a verb of that kind, with `any`, or says so."""
     asked = r"is|are|was|were|do|does|did|has|have|had|whether|if|any|anyone|anybody|ever|isn|aren|don|didn"
-    return r.starts(asked) or r.has(
-        r"yes or no|yes no|true or false|true that|whether (?:any|there|we|or not)|(?:check|see|know|sure) (?:if|whether)"
+    hedged = r.has("any|ever|at all") and r.grounding.question.rstrip().endswith("?")
+    hedged = hedged and not r.has("which|what|who|whom|whose|how|where|when|why|list|show|give|find|name")
+    return (
+        r.starts(asked)
+        or hedged
+        or r.has(
+            r"yes or no|yes no|true or false|true that|whether (?:any|there|we|or not)|(?:check|see|know|sure) (?:if|whether)"
+        )
     )
 
 
 def _over_time(r: Reading) -> bool:
+    if r.has(r"weekdays?|days? of (?:the )?week|months? of (?:the )?year|hours? of (?:the )?day"):
+        return True
     each = r.has(rf"(?:per|by|each|every|for each|for every|of each|of every) (?:calendar |single )?{_UNIT}")
     named = r.has(
         r"daily|weekly|monthly|quarterly|yearly|annual|annually|over time|(?:over|across|through|throughout) the (?:years|months)",
@@ -310,7 +323,7 @@ def _by_group(r: Reading) -> bool:
     ):
         return True
     if r.has(rf"{several} (?:our |the )?(?:\w+ )?{those}"):
-        return r.has(_AGGREGATE)
+        return r.has(_AGGREGATE) or any(link.role == "measure" and link.table != r.head for link in r.shown)
     if _split_by(r):
         return True
     sorted_by = r.has(r"(?:order|sort|rank)ed by|top")
@@ -332,6 +345,8 @@ def _split_by(r: Reading) -> bool:
 
 def _per_row(r: Reading) -> bool:
     """`average freight per order`: the thing after `per` is the row that the measure stands in."""
+    if any(link.role == "aggregate" for link in r.grounding.chosen):
+        return False
     if not (r.has(r"per <table>") and r.has(_AVERAGE)) or r.has("per <table> (?:and|per|by) "):
         return False
     return len({link.table for link in r.shown if link.table and link.kind != "value"}) == 1
@@ -344,6 +359,8 @@ def _average_count(r: Reading) -> bool:
 
 
 def _count_distinct(r: Reading) -> bool:
+    if r.has(_AVERAGE):
+        return False
     told = r.has(_COUNTING) and r.has(r"different|distinct|unique")
     texts = [link for link in r.shown if link.kind == "column" and link.role == ""]
     return told or (bool(texts) and r.has(r"(?:how many|number of) <(?:column|part)>") and not _amount_counted(r))
@@ -382,7 +399,9 @@ def _sum(r: Reading) -> bool:
 
 
 def _count(r: Reading) -> bool:
-    return r.has(_COUNTING) or r.has(r"(?:total|overall) number|(?<!<column> )(?<!<part> )number(?: only)?$|how big is")
+    return r.has(_COUNTING) or r.has(
+        r"(?:total|overall) number|(?<!<column> )(?<!<part> )number(?: only)?$|how big is|size of <tables?>|size of (?:our|the|my) <tables?>"
+    )
 
 
 def _lookup(r: Reading) -> bool:
