@@ -31,7 +31,8 @@ _QUOTED = re.compile(
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
 )
 _HELD_AGAINST = re.compile(
-    r"\b(?:ratio|divided by|versus|vs|compar\w+|side by side|next to (?:each other|one another)|as many|difference|more|fewer)\b",
+    r"\b(?:ratio|divided by|versus|vs|compar\w+|side by side|next to (?:each other|one another)|as many|"
+    r"difference|more|fewer)\b",
     re.IGNORECASE,
 )
 _KEY_WORD = words("number no nr id code")

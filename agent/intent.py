@@ -79,7 +79,8 @@ _SPLIT = r"broken down by|grouped by|split by"
 _EACH = rf"(?:per|(?:for |of |in |within |by |from |across )?{_ALL}|{_SPLIT})"
 _COUNTING = r"(?:how many|(?<!<column> )(?<!<part> )(?:number|count) of|counts?|counting|how often|tally|headcount)"
 _PARTED = (
-    r"(?:splits?|splitting|break(?:s|ing)?(?: [\w<>]+){0,6}? down|breakdowns?|broken (?:down|out|up)|distribut\w+|spread"
+    r"(?:splits?|splitting|break(?:s|ing)?(?: [\w<>]+){0,6}? down|breakdowns?|broken (?:down|out|up)|"
+    r"distribut\w+|spread"
     r"|divid\w+|grouped|group|grouping|itemi[sz]\w+|segment\w*|allocat\w+|separated|organi[sz]ed)"
 )
 _AVERAGE = r"(?:average|averages|averaged|averaging|mean|avg|typical|typically|median|usual|usually|norm)"
@@ -94,17 +95,20 @@ _CHANGE = (
 def _running(r: Reading) -> bool:
     """What has come together up to each of several times, not the sum of one stretch."""
     so_far = r.has(
-        r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|added up|adding up|summed up"
+        r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|"
+        r"added up|adding up|summed up"
     )
     return r.has(
-        r"cumulati\w+|growing (?:total|number|sum|count)|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|sum|count|average|number|tally|balance)s?",
+        r"cumulati\w+|growing (?:total|number|sum|count)|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|"
+        r"sum|count|average|number|tally|balance)s?",
         r"year to date|snowball\w*|running <measure>",
     ) or (so_far and _over_time(r))
 
 
 def _rank(r: Reading) -> bool:
     return r.has(
-        r"rank|ranks|ranked|ranking|rankings|row numbers?|leaderboard|league table|standings?|their positions?|number them"
+        r"rank|ranks|ranked|ranking|rankings|row numbers?|leaderboard|league table|standings?|their "
+        r"positions?|number them"
     )
 
 
@@ -121,11 +125,11 @@ def _duration(r: Reading) -> bool:
     if _superlative(r) or (r.has(_AVERAGE) and _by_group(r)):
         return False
     held = r.has(
-        rf"{_HELD} (?:\w+ )?<number> {lengths}|<number> {lengths} (?:or|and) (?:more|longer|less)|within <number> {lengths}"
+        rf"{_HELD} (?:\w+ )?<number> {lengths}|<number> {lengths} (?:or|and) (?:more|longer|less)|within "
+        rf"<number> {lengths}"
     )
-    held = (
-        held
-        or any(link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown)
+    held = held or (
+        any(link.role == "measure" and re.search(r"\b(?:days|weeks|hours)\b", link.text) for link in r.shown)
         and (bool(r.grounding.comparisons) or r.has("how (?:many|long)"))
     )
     return lasted or measured or held or asked or (between and r.has(rf"{_THING}|{_TABLE}"))
@@ -139,8 +143,10 @@ def _change(r: Reading) -> bool:
 def _share(r: Reading) -> bool:
     return "%" in r.text or r.has(
         r"rates?",
-        r"percent|percentages?|percentage points|shares? of|fraction|proportion|proportions|portion|% of|slice of|<value> share",
-        r"how much of (?:our |the |all |total )*<\w+>|(?:what|which) part of|one in how many|out of (?:all|every|our total)|"
+        r"percent|percentages?|percentage points|shares? of|fraction|proportion|proportions|portion|% of|"
+        r"slice of|<value> share",
+        r"how much of (?:our |the |all |total )*<\w+>|(?:what|which) part of|one in how many|out of (?:all|"
+        r"every|our total)|"
         r"contribut\w+ (?:[\w<>]+ )?(?:to|towards) (?:our |the |overall |total )*<\w+>",
         r"(?:which|what|market|its|their|large|big) shares?|how (?:large|big|high) (?:is|was) the share",
     )
@@ -166,9 +172,12 @@ def _difference(r: Reading) -> bool:
 
 def _compare(r: Reading) -> bool:
     words = r.has(
-        r"compar(?:e|es|ed|ing|ison)|versus|vs|differences? (?:in|of|between)|ratio|how much (?:more|less|higher|lower)",
-        r"next to (?:each other|one another)|side by side|head to head|against (?:each other|one another|<value>|<time>)|"
-        r"stacks? up|as (?:many|much) (?:[\w<>]+ ){1,4}?as (?:[\w<>]+ )?(?:<value>|<time>|<tables?>)|divided by|gap between|"
+        r"compar(?:e|es|ed|ing|ison)|versus|vs|differences? (?:in|of|between)|ratio|how much (?:more|less|"
+        r"higher|lower)",
+        r"next to (?:each other|one another)|side by side|head to head|against (?:each other|one another|"
+        r"<value>|<time>)|"
+        r"stacks? up|as (?:many|much) (?:[\w<>]+ ){1,4}?as (?:[\w<>]+ )?(?:<value>|<time>|<tables?>)|divided "
+        r"by|gap between|"
         r"which of (?:the|these|those) two|relative to|differ(?:s|ed)?",
         r"<tables> to <tables>|<tables> for (?:each|every) of",
     )
@@ -220,9 +229,11 @@ def _duplicates(r: Reading) -> bool:
         if several or (one == "1" and r.has(rf"more than <number> (?:\w+ )?{_TABLE}")):
             return True
     return r.has(
-        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared) <\w+>|duplicates?|duplicated|duplication",
+        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared) <\w+>|duplicates?|"
+        r"duplicated|duplication",
         r"(?:more than|at least) once|"
-        r"(?:several|multiple|(?<!how )many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|shared by|pairs? of|"
+        r"(?:several|multiple|(?<!how )many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|"
+        r"shared by|pairs? of|"
         r"(?:several|multiple) .*share",
     ) or r.has(r"more than (?:once|<number> time)")
 
@@ -280,7 +291,8 @@ def _exists(r: Reading) -> bool:
         r.starts(asked)
         or hedged
         or r.has(
-            r"yes or no|yes no|true or false|true that|whether (?:any|there|we|or not)|(?:check|see|know|sure) (?:if|whether)"
+            r"yes or no|yes no|true or false|true that|whether (?:any|there|we|or not)|(?:check|see|know|"
+            r"sure) (?:if|whether)"
         )
     )
 
@@ -290,9 +302,11 @@ def _over_time(r: Reading) -> bool:
         return True
     each = r.has(rf"(?:per|by|each|every|for each|for every|of each|of every) (?:calendar |single )?{_UNIT}")
     named = r.has(
-        r"daily|weekly|monthly|quarterly|yearly|annual|annually|over time|(?:over|across|through|throughout) the (?:years|months)",
+        r"daily|weekly|monthly|quarterly|yearly|annual|annually|over time|(?:over|across|through|throughout) "
+        r"the (?:years|months)",
         r"trends?|evolution|evolved?|time series|timeline|history of <measure>",
-        rf"{_UNIT} (?:by|after|to|on|over|upon) (?:the )?(?:\w+ )?{_UNIT}|from {_UNIT} to|by (?:<\w+> )?{_UNIT}|{_UNIT} wise",
+        rf"{_UNIT} (?:by|after|to|on|over|upon) (?:the )?(?:\w+ )?{_UNIT}|from {_UNIT} to|by (?:<\w+> "
+        rf")?{_UNIT}|{_UNIT} wise",
     )
     return each or named or r.has(rf"{_UNIT} by {_UNIT}|developed|development|develops?")
 
@@ -306,7 +320,8 @@ def _by_group(r: Reading) -> bool:
     if r.has(rf"(?:one|a|single) (?:row|line|record|entry|figure|number) (?:for|per|each)|{_THING} wise"):
         return True
     if r.has(
-        rf"{_PARTED} (?:[\w<>]+ ){{0,6}}?(?:across|by|into|over|per|among|amongst|between|along|for|to) (?:[\w<>]+ ){{0,2}}?{those}"
+        rf"{_PARTED} (?:[\w<>]+ ){{0,6}}?(?:across|by|into|over|per|among|amongst|between|along|for|to) "
+        rf"(?:[\w<>]+ ){{0,2}}?{those}"
     ):
         return True
     if r.has(_AGGREGATE) and r.has(
@@ -400,7 +415,8 @@ def _sum(r: Reading) -> bool:
 
 def _count(r: Reading) -> bool:
     return r.has(_COUNTING) or r.has(
-        r"(?:total|overall) number|(?<!<column> )(?<!<part> )number(?: only)?$|how big is|size of <tables?>|size of (?:our|the|my) <tables?>"
+        r"(?:total|overall) number|(?<!<column> )(?<!<part> )number(?: only)?$|how big is|size of <tables?>|"
+        r"size of (?:our|the|my) <tables?>"
     )
 
 

@@ -15,11 +15,13 @@ _PER_PIECE = re.compile(r"(?:units?|pieces?|items?|heads?|capita)\Z", re.IGNOREC
 _POLITE = re.compile(
     r"^(?:(?:please|hi|hello|hey|so|and|then|now|ok|okay|also|well) )*"
     r"(?:(?:can|could|would|will) (?:you|we) (?:please |kindly )?|i (?:would|d|'d) (?:like|love) to (?:see|know|have) |"
-    r"i (?:want|need) (?:to (?:see|know|have|call) )?|(?:do you know|any (?:idea|clue|chance|thoughts?)) |tell me (?=how|what|which|who|whether|if)|please )?"
+    r"i (?:want|need) (?:to (?:see|know|have|call) )?|(?:do you know|any (?:idea|clue|chance|thoughts?)) |"
+    r"tell me (?=how|what|which|who|whether|if)|please )?"
 )
 _SAID = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
 _HOW_TO_SHOW = re.compile(
-    r"(?<=[.;?!])\s+(?:please\s+)?(?:show|list|give|sort|order|put|include|name|return|print|round|output|count\s+only|use)\b.*",
+    r"(?<=[.;?!])\s+(?:please\s+)?(?:show|list|give|sort|order|put|include|name|return|print|round|output|"
+    r"count\s+only|use)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -146,8 +146,10 @@ LOWEST = words(
 
 SUPERLATIVE = (
     r"(?:(?<!at )(?:most|least)(?! of (?:the|our|these|them|all|it)\b)|fewest|highest|lowest|largest|biggest"
-    r"|smallest|greatest|best|worst|top|bottom|oldest|youngest|newest|earliest|latest|longest|shortest|cheapest|priciest|costliest|dearest|heaviest"
-    r"|lightest|tallest|strongest|peak|leading|weakest|busiest|fastest|slowest|nearest|furthest|richest|poorest|maximum|max"
+    r"|smallest|greatest|best|worst|top|bottom|oldest|youngest|newest|earliest|latest|longest|shortest|"
+    r"cheapest|priciest|costliest|dearest|heaviest"
+    r"|lightest|tallest|strongest|peak|leading|weakest|busiest|fastest|slowest|nearest|furthest|richest|"
+    r"poorest|maximum|max"
     r"|minimum|min|maximal|minimal|last|first)"
 )
 
@@ -157,7 +159,8 @@ MORE_THAN = (
     r"surpass(?:es|ed|ing)?|beat(?:s|en|ing)?)"
 )
 LESS_THAN = (
-    r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|beneath|south of|"
+    r"(?:fewer than|less than|smaller than|lower than|shorter than|younger than|cheaper than|under|below|"
+    r"beneath|south of|"
     r"short of)"
 )
 AT_LEAST = r"(?:at least|no fewer than|no less than|not less than|not fewer than|a minimum of|minimum of|minimum)"
@@ -255,7 +258,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "movie": ("film",),
     "author": ("writer",),
 }
-"""Everyday words for things that databases name otherwise, by stem where it is a word. Tried where a word is unknown."""
+"""Everyday words for things that databases name otherwise, by stem. Tried where a word is unknown."""
 
 STOP = words(
     """a an the this that these those there here it its it's i me my mine we us our ours you your yours they them
