@@ -20,6 +20,7 @@ from agent.quantities import (
     is_unit,
     negations,
     number_of,
+    offset,
     superlatives,
 )
 from agent.wording import COMMON, FOREIGN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
@@ -120,6 +121,7 @@ class _Reading:
             evidence=self._evidence(links, leftover, found if dated else ()),
             english=self._english(links),
             grain=lexicon.keys.grain(tables),
+            offset=offset(self.question) if direction else None,
         )
 
     def _quote(self, match: re.Match[str]) -> tuple[int, int, int, int]:

@@ -84,9 +84,12 @@ _PARTED = (
     r"|divid\w+|grouped|group|grouping|itemi[sz]\w+|segment\w*|allocat\w+|separated|organi[sz]ed)"
 )
 _AVERAGE = r"(?:average|averages|averaged|averaging|mean|avg|typical|typically|median|usual|usually|norm)"
-_TOTAL = r"(?:total|totals|sum|sums|summed|altogether|adds? up|added up|adding up|overall|combined|in all)"
+_TOTAL = r"(?:total|totals|sum|sums|summed|altogether|adds? up|added up|adding up|adds? together|added together|overall|combined|in all)"
 _AGGREGATE = rf"(?:{_COUNTING}|how much|{_AVERAGE}|{_TOTAL}|amount|highest|lowest|maximum|minimum|max|min|<measure>)"
 _MORE = r"(?:more|fewer|less|higher|lower|larger|smaller|better|worse|bigger|greater)"
+_KEENER = (
+    r"(?:faster|slower|cheaper|pricier|dearer|costlier|longer|shorter|older|younger|heavier|lighter|busier|quicker)"
+)
 _CHANGE = (
     r"(?:grow|grows|grew|grown|growth|change|changed|changes|increased?|decreased?|rise|rose|fall|fell|drop|dropped)"
 )
@@ -96,6 +99,7 @@ def _running(r: Reading) -> bool:
     """What has come together up to each of several times, not the sum of one stretch."""
     so_far = r.has(
         r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|"
+        r"by the end of (?:each|every)|"
         r"added up|adding up|summed up"
     )
     return r.has(
@@ -106,7 +110,7 @@ def _running(r: Reading) -> bool:
 
 
 def _rank(r: Reading) -> bool:
-    return r.has(
+    return r.starts(r"number (?:the |our |all )*<tables>") or r.has(
         r"rank|ranks|ranked|ranking|rankings|row numbers?|leaderboard|league table|standings?|their "
         r"positions?|number them"
     )
@@ -119,7 +123,9 @@ def _duration(r: Reading) -> bool:
     )
     going = r"(?:takes?|took|lasts?|lasted|until|since|between|from|been|worked|wait|waited)"
     lasted = r.has(rf"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){{0,6}}?{going}")
-    asked = r.has(rf"how many {unit} (?:does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)")
+    asked = r.has(
+        rf"how many {unit} (?:after|before|later|late|does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)"
+    )
     lengths = r"(?:days|weeks|hours|minutes)"
     measured = r.has(_AVERAGE) and r.has(lengths) and not r.has(r"(?:per|each|every) (?:day|week|hour)")
     if _superlative(r) or (r.has(_AVERAGE) and _by_group(r)):
@@ -181,7 +187,9 @@ def _compare(r: Reading) -> bool:
         r"which of (?:the|these|those) two|relative to|differ(?:s|ed)?",
         r"<tables> to <tables>|<tables> for (?:each|every) of",
     )
-    either = r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
+    several = r.count("<value>") > 1
+    keener = several and r.has(rf"{_KEENER} than .*<value>", rf"{_KEENER}\b.*<value> (?:\w+ )?or\b")
+    either = keener or r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
     than = r.has(
         rf"{_MORE} (?:[\w<>]+ ){{0,6}}?than (?:(?:in|for|from|of|that|those|our|the) )*(?:<value>|<time>|<tables>)"
     )
@@ -229,7 +237,8 @@ def _duplicates(r: Reading) -> bool:
         if several or (one == "1" and r.has(rf"more than <number> (?:\w+ )?{_TABLE}")):
             return True
     return r.has(
-        r"(?:the|an?) (?:same|identical)(?! number| time| order)|(?:same|identical|shared) <\w+>|duplicates?|"
+        r"(?:the|an?) (?:same|identical)(?! number| time| order)|identical to|(?:same|identical|shared) <\w+>|"
+        r"duplicates?|"
         r"duplicated|duplication",
         r"(?:more than|at least) once|"
         r"(?:several|multiple|(?<!how )many) times|twice|in common|(?:share|shares|sharing) (?:the|an?|one)|"
@@ -243,7 +252,7 @@ def _superlative(r: Reading) -> bool:
 
 
 def _versus_average(r: Reading) -> bool:
-    whose = r"(?:that of |those of |what is )?(?:the |an? |their |its |our )?(?:overall |usual )?"
+    whose = r"(?:that of |those of |what is )?(?:the |an? |their |its |our )?(?:overall |usual |<table> )?"
     return r.has(rf"(?:{MORE_THAN}|{LESS_THAN}|above|below|than|under|over) {whose}{_AVERAGE}")
 
 
@@ -264,6 +273,8 @@ def _having(r: Reading) -> bool:
     bare = r.has(
         rf"{_HELD} <number>(?! of (?:these|those|the|them|<))(?! (?:\w+ )?<(?:column|part|measure)>)"
     ) and not r.has(rf"<(?:column|part)> (?:\w+ )*{_HELD}")
+    summed = r.has(_TOTAL, _AVERAGE) and r.head not in r.grounding.grain
+    aggregated = aggregated or (summed and r.has("<tables>"))
     bare = bare and r.head not in r.grounding.grain
     return held and len(r.grounding.named) > 1 and (aggregated or other or bare)
 

@@ -71,6 +71,7 @@ class Grounding:
     """All that linking found. `tables` are closed over the keys, `named` those that the question itself needs.
 
     `grain` are those of `tables` whose rows the answer is made from.
+    `offset` is how many rows go before those (`the second most expensive`), None for the first.
     `filters`, `expressions`, `joins` and `grouping` are SQL in the dialect of the database. `values` are the chosen
     links to stored values. `leftover` are content words that linked to nothing; `limit` is None where no number of
     rows is asked for. `negations` are offsets. `english` is False when the words read like another language.
@@ -96,6 +97,7 @@ class Grounding:
     evidence: Evidence
     english: bool = True
     grain: tuple[str, ...] = ()
+    offset: int | None = None
 
     @property
     def nothing_linked(self) -> bool:
@@ -134,6 +136,7 @@ class Grounding:
             "grouping": self.grouping,
             "direction": self.direction,
             "limit": self.limit,
+            "offset": self.offset,
             "leftover": list(self.leftover),
             "evidence": self.evidence.level,
         }

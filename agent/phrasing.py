@@ -107,8 +107,9 @@ def mask(question: str, grounding: Grounding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Signs of comparison that stand before no number (`freight > average`) as words."""
+    """Signs and short forms as words: `freight > average`, `no. of`, `w/o`."""
     text = re.sub(r"\b(?:no|nr|num)\.?\s+of\b|#\s?of\b", "number of", text, flags=re.IGNORECASE)
+    text = re.sub(r"\bw/o\b", "without", re.sub(r"\bw/(?=\s)", "with", text, flags=re.IGNORECASE), flags=re.IGNORECASE)
     return re.sub(r">=?", " more than ", re.sub(r"<=?", " less than ", text))
 
 

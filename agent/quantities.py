@@ -51,6 +51,12 @@ _EXCLUDED = re.compile(
 )
 _UNIT = r"(?:days?|weeks?|months?|quarters?|years?|hours?|minutes?|halves|half)"
 _EXTREME = re.compile(rf"\b{SUPERLATIVE}\b", re.IGNORECASE)
+_ORDINALS = {
+    word: number + 1
+    for number, pair in enumerate((("second", "2nd"), ("third", "3rd"), ("fourth", "4th"), ("fifth", "5th")))
+    for word in pair
+}
+_NTH = re.compile(rf"\b(?P<nth>{'|'.join(_ORDINALS)})[\s-]+(?:the\s+)?{SUPERLATIVE}\b", re.IGNORECASE)
 _NO_EXTREME = re.compile(
     rf"\b{SUPERLATIVE}(?:\s+[\w-]+){{0,3}}?\s+first\b|"
     rf"\b(?:last|first|latest|top)\s+(?:\w+\s+)?{_UNIT}\b|\b(?:last|first|full)\s+names?\b|,\s*(?:first|last)\b|"
@@ -121,6 +127,16 @@ def superlatives(question: str) -> tuple[re.Match[str], ...]:
     """The words that ask for the highest or lowest, but for `last year`, `first name` and `largest number first`."""
     out = [match.span() for match in _NO_EXTREME.finditer(question)]
     return tuple(m for m in _EXTREME.finditer(question) if not any(start <= m.start() < end for start, end in out))
+
+
+def offset(question: str) -> int | None:
+    """How many rows go before the one that is asked for, or None where the first is.
+
+    >>> offset("the second most expensive product"), offset("the most expensive product")
+    (1, None)
+    """
+    match = _NTH.search(question)
+    return None if match is None else _ORDINALS[match["nth"].lower()]
 
 
 def is_excluded(question: str, start: int) -> bool:

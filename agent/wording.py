@@ -155,7 +155,8 @@ SUPERLATIVE = (
 
 MORE_THAN = (
     r"(?:more than|greater than|larger than|higher than|bigger than|longer than|older than|pricier than|"
-    r"more expensive than|over|above|exceed(?:s|ed|ing)?|beyond|upwards? of|in excess of|north of|past|top(?:s|ped)|"
+    r"more expensive than|dearer than|costlier than|heavier than|over|above|exceed(?:s|ed|ing)?|beyond|"
+    r"upwards? of|in excess of|north of|past|top(?:s|ped)|"
     r"surpass(?:es|ed|ing)?|beat(?:s|en|ing)?)"
 )
 LESS_THAN = (
