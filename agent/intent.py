@@ -84,7 +84,10 @@ _PARTED = (
     r"|divid\w+|grouped|group|grouping|itemi[sz]\w+|segment\w*|allocat\w+|separated|organi[sz]ed)"
 )
 _AVERAGE = r"(?:average|averages|averaged|averaging|mean|avg|typical|typically|median|usual|usually|norm)"
-_TOTAL = r"(?:total|totals|sum|sums|summed|altogether|adds? up|added up|adding up|adds? together|added together|overall|combined|in all)"
+_TOTAL = (
+    r"(?:total|totals|sum|sums|summed|altogether|adds? up|added up|adding up|adds? together|added together|overall"
+    r"|combined|in all)"
+)
 _AGGREGATE = rf"(?:{_COUNTING}|how much|{_AVERAGE}|{_TOTAL}|amount|highest|lowest|maximum|minimum|max|min|<measure>)"
 _MORE = r"(?:more|fewer|less|higher|lower|larger|smaller|better|worse|bigger|greater)"
 _KEENER = (
@@ -275,7 +278,7 @@ def _having(r: Reading) -> bool:
     ) and not r.has(rf"<(?:column|part)> (?:\w+ )*{_HELD}")
     summed = r.has(_TOTAL, _AVERAGE) and r.head not in r.grounding.grain
     aggregated = aggregated or (summed and r.has("<tables>"))
-    bare = bare and r.head not in r.grounding.grain
+    bare = bare and r.head is not None and r.head not in r.grounding.grain
     return held and len(r.grounding.named) > 1 and (aggregated or other or bare)
 
 
@@ -360,6 +363,8 @@ def _split_by(r: Reading) -> bool:
     """`customers by country`, `stock by vendor`: not `products by price`, which sorts."""
     if r.has(r"(?:order|sort|rank|arrang)ed|sort|top|then|alphabetical\w*"):
         return False
+    if r.has("by <tables?>") and any(link.role == "aggregate" for link in r.grounding.chosen):
+        return True
     for match in re.finditer(
         r"<(?:tables|column|part|measure)>(?: \w+)? by (?:the )?(?P<by><(?:tables?|column|part)>)", r.text
     ):
@@ -381,7 +386,7 @@ def _per_row(r: Reading) -> bool:
 def _average_count(r: Reading) -> bool:
     """`average number of orders per customer`: what is averaged is a count, so that one number comes out."""
     amounts = any(link.role in {"amount", "measure", "aggregate"} for link in r.grounding.chosen)
-    return r.has(_AVERAGE) and not amounts and (r.has(_COUNTING) or r.has(rf"{_TABLE} per {_TABLE}"))
+    return r.has(_AVERAGE) and not amounts and r.has(rf"(?:how many|number of) (?:\w+ )?{_TABLE}|{_TABLE} per {_TABLE}")
 
 
 def _count_distinct(r: Reading) -> bool:
@@ -417,6 +422,10 @@ def _sum(r: Reading) -> bool:
         or (r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>")))
     )
     first = re.search(r"<\w+>", r.text)
+    lead = r.link_at(first.start()) if first else None
+    others = {link.table for link in r.grounding.values}
+    if lead is not None and lead.role == "amount" and others and lead.table not in others and not r.has("<tables?>"):
+        return True
     return (
         much
         or _amount_counted(r)
