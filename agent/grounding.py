@@ -37,6 +37,7 @@ _HELD_AGAINST = re.compile(
     re.IGNORECASE,
 )
 _KEY_WORD = words("number no nr id code")
+_ORDINAL_END = words("st nd rd th")
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
 
@@ -151,7 +152,7 @@ class _Reading:
             if number is None or not number.isdigit() or self._busy(word):
                 continue
             ahead = self.words[place + 1 : place + 1 + _TAKEN_AS_ROWS]
-            if ahead and is_unit(ahead[0]):
+            if ahead and (is_unit(ahead[0]) or (ahead[0].start == word.end and ahead[0].folded in _ORDINAL_END)):
                 continue
             leads = place > 0 and re.fullmatch(SUPERLATIVE, self.words[place - 1].folded) is not None
             followed = any(re.fullmatch(SUPERLATIVE, other.folded) for other in ahead[:2])

@@ -202,6 +202,52 @@ def test_negations_are_marked(question: str, northwind: Lexicon) -> None:
     assert ground(question.replace(question[start:end], ""), northwind).negations == ()
 
 
+@pytest.mark.parametrize(
+    ("question", "operator", "number"),
+    [
+        ("customers with sales over 50k", ">", "50000"),
+        ("customers with sales of at least 1.5 million", ">=", "1500000"),
+        ("suppliers with 10+ products", ">=", "10"),
+        ("products with a price >= 20", ">=", "20"),
+        ("products with a price < 20", "<", "20"),
+        ("customers with upwards of 10 orders", ">", "10"),
+    ],
+)
+def test_comparisons_are_read_as_people_write_them(
+    question: str, operator: str, number: str, northwind: Lexicon
+) -> None:
+    [comparison] = ground(question, northwind).comparisons
+    assert (comparison.operator, comparison.number) == (operator, number)
+
+
+@pytest.mark.parametrize(
+    ("question", "offset"),
+    [("the second most expensive product", 1), ("3rd cheapest product", 2), ("the most expensive product", None)],
+)
+def test_a_second_or_third_place_has_an_offset(question: str, offset: int | None, northwind: Lexicon) -> None:
+    grounding = ground(question, northwind)
+    assert (grounding.offset, grounding.limit, grounding.noted()["offset"]) == (offset, 1, offset)
+
+
+@pytest.mark.parametrize(
+    ("question", "tables"),
+    [
+        ("What is the dearest thing that we sell in our catalogue?", {"Products"}),
+        ("Which customers that buy from us are located in Brazil?", {"Customers"}),
+        ("Who sold the most?", {"Employees", "Orders"}),
+        ("Who bought Tofu?", {"Customers", "Orders", "Order Details", "Products"}),
+        ("Who are our most frequent buyers?", {"Customers", "Orders"}),
+        ("all beverages", {"Categories", "Products"}),
+        ("How many nations did we ship orders to?", {"Orders"}),
+        ("How much money is tied up in stock?", {"Products"}),
+        ("products in the category Produce", {"Categories", "Products"}),
+        ("Number of customers divided by number of suppliers", {"Customers", "Suppliers"}),
+    ],
+)
+def test_everyday_words_neither_add_nor_drop_tables(question: str, tables: set[str], northwind: Lexicon) -> None:
+    assert set(ground(question, northwind).tables) == tables
+
+
 def test_number_after_a_table_names_its_key(northwind: Lexicon) -> None:
     assert ground("What is the freight of order 10248?", northwind).filters == ("Orders.OrderID = 10248",)
     assert ground("freight of order number 10248", northwind).filters == ("Orders.OrderID = 10248",)

@@ -62,6 +62,58 @@ def test_bucket_does_not_depend_on_the_order_of_tables() -> None:
     assert bucket_of(Intent("count", ("a",))) != bucket_of(Intent("sum", ("a",)))
 
 
+def test_bucket_goes_by_the_rows_an_answer_is_made_from(northwind: Lexicon) -> None:
+    per_customer = predict("", ground("revenue per customer", northwind))
+    per_category = predict("", ground("revenue per category", northwind))
+    assert per_customer.tables != per_category.tables
+    assert per_customer.grain == per_category.grain == ("Orders",)
+    questions = ["revenue per customer", "revenue per category", "revenue of each supplier's products"]
+    assert len({_understood(question, northwind)[0] for question in questions}) == 1
+    assert bucket_of(Intent("count", ("a", "b"), ("b",))) == bucket_of(Intent("count", ("b",)))
+
+
+@pytest.mark.parametrize(
+    ("question", "grain"),
+    [
+        ("customers in Germany", ("Customers",)),
+        ("products per category", ("Products",)),
+        ("How many units of Tofu were sold?", ("Orders",)),
+        ("Which territories are in the Eastern region?", ("Territories",)),
+        ("Which territories does Nancy Davolio cover?", ("Employees",)),
+        ("What is the ratio of customers to suppliers?", ("Customers", "Suppliers")),
+    ],
+)
+def test_grain_is_the_table_that_refers_to_the_others(
+    question: str, grain: tuple[str, ...], northwind: Lexicon
+) -> None:
+    assert predict(question, ground(question, northwind)).grain == grain
+
+
+@pytest.mark.parametrize(
+    ("kind", "questions"),
+    [
+        ("by_group", ["sales per category", "How do sales split across the categories?", "sales by category"]),
+        ("over_time", ["orders per month", "How did the number of orders evolve month by month?", "monthly orders"]),
+        ("running", ["running total of sales by month", "Per month, how much had we earned so far?"]),
+        ("exists", ["Is there any order with freight above 900?", "any orders with freight over 900?"]),
+        ("missing", ["customers without orders", "clients w/o orders", "Which customers never ordered?"]),
+        ("having", ["suppliers with more than 3 products", "vendors with 4+ items", "supplier with >= 5 products"]),
+        ("having", ["Which customers share the same city?", "cities with more than one customer"]),
+        ("share", ["What percentage of customers is in France?", "% of customers in Spain"]),
+        ("versus_average", ["orders with above-average freight", "Orders whose freight is higher than the mean"]),
+        ("compare", ["Put the orders of 1996 and 1997 side by side", "orders 1996 vs 1997"]),
+        ("rank", ["Rank the customers by revenue", "Number the customers by revenue"]),
+        ("average", ["How many orders are there per customer on average?", "average number of orders per customer"]),
+        ("top_n", ["Which product is the most expensive?", "the five dearest articles", "2nd priciest item"]),
+        ("list", ["What is the phone number of Around the Horn?", "customers in Berlin"]),
+    ],
+)
+def test_ways_of_saying_it_are_one_kind(kind: str, questions: list[str], northwind: Lexicon) -> None:
+    assert {question: predict(question, ground(question, northwind)).kind for question in questions} == dict.fromkeys(
+        questions, kind
+    )
+
+
 def test_bucket_has_a_lasting_name() -> None:
     assert bucket_of(Intent("count", ("Orders",))) == "ca57845580a37722"
 
