@@ -12,9 +12,10 @@ _WE = words("we you they to i us")
 _US = words("us we you")
 _MUCH = words("much units pieces quantity quantities volume amount")
 _MERIT = words(
-    """best worst top biggest largest popular frequent frequently active loyal valuable important busiest used favourite
-    favorite often successful productive hardworking"""
+    """best worst top biggest largest popular frequent frequently loyal valuable important busiest favourite favorite
+    often successful productive"""
 )
+_WITH_MOST = words("active used busy")
 _SOMEBODY = words("who whom anyone anybody everyone everybody someone somebody")
 _OURSELVES = words("company firm business organisation organization")
 _EACH = words("per each every")
@@ -168,7 +169,7 @@ class Choice:
         if tables.intersection(keys.grain(self.anchors)) and len(self.anchors) > 1:
             return
         said = {token.folded for token in self.tokens}
-        judged = bool(said & _MERIT) and not said & {"number", "count"}
+        judged = bool(said & _MERIT or (said & _WITH_MOST and "most" in said)) and not said & {"number", "count"}
         if any(m.kind == "column" for m in chosen):
             judged = judged and bool(said & _EACH) and not any((m.table, m.column) in dated for m in chosen)
         judged = judged or bool(said & {"days", "weeks", "hours"} and not tables.intersection(self.anchors))

@@ -100,6 +100,8 @@ _CHANGE = (
 
 def _running(r: Reading) -> bool:
     """What has come together up to each of several times, not the sum of one stretch."""
+    if r.has(r"buil[dt]s? up|running <(?:measure|column|part)>"):
+        return True
     so_far = r.has(
         r"so far|to date|until then|adds? up(?! to)|up to (?:the end of )?(?:that|then|each|every)|up until|"
         r"by the end of (?:each|every)|"
@@ -108,14 +110,14 @@ def _running(r: Reading) -> bool:
     return r.has(
         r"cumulati\w+|growing (?:total|number|sum|count)|accumulat\w+|cumulated|running (?:[\w<>]+ )?(?:total|"
         r"sum|count|average|number|tally|balance)s?",
-        r"year to date|snowball\w*|running <measure>",
+        r"year to date|snowball\w*",
     ) or (so_far and _over_time(r))
 
 
 def _rank(r: Reading) -> bool:
     return r.starts(r"number (?:the |our |all )*<tables>") or r.has(
         r"rank|ranks|ranked|ranking|rankings|row numbers?|leaderboard|league table|standings?|their "
-        r"positions?|number them"
+        r"positions?|number them|(?:which|what) (?:place|position) (?:does|do|did)"
     )
 
 
@@ -125,7 +127,9 @@ def _duration(r: Reading) -> bool:
         rf"{unit} (?:\w+ ){{0,4}}?(?:between|from|since|until) <time>"
     )
     going = r"(?:takes?|took|lasts?|lasted|until|since|between|from|been|worked|wait|waited)"
-    lasted = r.has(rf"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){{0,6}}?{going}")
+    lasted = r.has("how long (?:after|before)") or r.has(
+        rf"how long (?!(?:is|are|was|were) )(?:[\w<>]+ ){{0,6}}?{going}"
+    )
     asked = r.has(
         rf"how many {unit} (?:after|before|later|late|does|did|do|has|have|pass|passed|elapsed|it|were|was|goes|go)"
     )
@@ -192,7 +196,10 @@ def _compare(r: Reading) -> bool:
     )
     several = r.count("<value>") > 1
     keener = several and r.has(rf"{_KEENER} than .*<value>", rf"{_KEENER}\b.*<value> (?:\w+ )?or\b")
-    either = keener or r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
+    keener = keener or (several and r.has(rf"<value> or <value>.*{_MORE}"))
+    against = r.has("against (?:the |those |that )*(?:(?:of|to|in|from|for) )?(?:<value>|<time>)")
+    against = against or r.has("how far apart|by how much|gap")
+    either = keener or against or r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
     than = r.has(
         rf"{_MORE} (?:[\w<>]+ ){{0,6}}?than (?:(?:in|for|from|of|that|those|our|the) )*(?:<value>|<time>|<tables>)"
     )
@@ -410,7 +417,8 @@ def _average(r: Reading) -> bool:
 
 def _sum(r: Reading) -> bool:
     counted = r.has(rf"how many {_TABLE}|(?:total|overall) (?:number|count)(?! of <(?:column|part|measure)>)")
-    if r.has(_TOTAL) and not (counted or (r.has("number") and not r.has("number of"))):
+    held = bool(r.grounding.comparisons) and r.has("<tables>")
+    if r.has(_TOTAL) and not (held or counted or (r.has("number") and not r.has("number of"))):
         return True
     if any(link.role == "aggregate" for link in r.grounding.chosen):
         return True

@@ -137,7 +137,7 @@ NUMBER_WORDS = (
 
 HIGHEST = words(
     "most highest largest biggest greatest best top latest newest youngest longest maximum max maximal priciest "
-    "dearest heaviest tallest strongest busiest recent last furthest richest costliest peak leading"
+    "dearest heaviest tallest strongest busiest recent last furthest richest costliest peak leading favourite favorite"
 )
 LOWEST = words(
     "fewest least lowest smallest worst bottom cheapest oldest earliest first shortest minimum min minimal "
@@ -148,7 +148,7 @@ SUPERLATIVE = (
     r"(?:(?<!at )(?:most|least)(?! of (?:the|our|these|them|all|it)\b)|fewest|highest|lowest|largest|biggest"
     r"|smallest|greatest|best|worst|top|bottom|oldest|youngest|newest|earliest|latest|longest|shortest|"
     r"cheapest|priciest|costliest|dearest|heaviest"
-    r"|lightest|tallest|strongest|peak|leading|weakest|busiest|fastest|slowest|nearest|furthest|richest|"
+    r"|lightest|tallest|strongest|peak|leading|favou?rite|weakest|busiest|fastest|slowest|nearest|furthest|richest|"
     r"poorest|maximum|max"
     r"|minimum|min|maximal|minimal|last|first)"
 )
