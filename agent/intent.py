@@ -155,7 +155,7 @@ def _change(r: Reading) -> bool:
 
 def _share(r: Reading) -> bool:
     return "%" in r.text or r.has(
-        r"rates?",
+        r"rates?|shares?$",
         r"percent|percentages?|percentage points|shares? of|fraction|proportion|proportions|portion|% of|"
         r"slice of|<value> share",
         r"how much of (?:our |the |all |total )*<\w+>|(?:what|which) part of|one in how many|out of (?:all|"
@@ -198,7 +198,7 @@ def _compare(r: Reading) -> bool:
     keener = several and r.has(rf"{_KEENER} than .*<value>", rf"{_KEENER}\b.*<value> (?:\w+ )?or\b")
     keener = keener or (several and r.has(rf"<value> or <value>.*{_MORE}"))
     against = r.has("against (?:the |those |that )*(?:(?:of|to|in|from|for) )?(?:<value>|<time>)")
-    against = against or r.has("how far apart|by how much|gap")
+    against = against or (r.has("how far apart|by how much|gap") and not _over_time(r))
     either = keener or against or r.has(rf"{_MORE}\b.*(?:<value>|<time>|{_TABLE}) or\b")
     than = r.has(
         rf"{_MORE} (?:[\w<>]+ ){{0,6}}?than (?:(?:in|for|from|of|that|those|our|the) )*(?:<value>|<time>|<tables>)"
@@ -271,6 +271,10 @@ def _having(r: Reading) -> bool:
     if all(c.operator == ">=" and c.number == "1" for c in r.grounding.comparisons) and r.grounding.comparisons:
         return False
     if r.has(rf"(?:number|count) of (?:\w+ )?{_TABLE} (?:\w+ ){{0,3}}?{_HELD}"):
+        return True
+    several = re.search(r"(?:several|multiple|two or more) (?P<of><tables?>)", r.text)
+    counted = r.link_at(several.start("of")) if several else None
+    if counted is not None and counted.table != r.head:
         return True
     many = rf"(?:different |distinct |single |of |our |the )*{_TABLE}"
     if r.has(rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}"):
@@ -360,7 +364,9 @@ def _by_group(r: Reading) -> bool:
         return True
     if r.has(rf"{several} (?:our |the )?(?:\w+ )?{those}"):
         return r.has(_AGGREGATE) or any(link.role == "measure" and link.table != r.head for link in r.shown)
-    if _split_by(r):
+    if _split_by(r) or r.has(
+        rf"<tables> (?:and|with) (?:the|their|its) (?:number|count|total|average|sum) (?:of )?{_THING}"
+    ):
         return True
     sorted_by = r.has(r"(?:order|sort|rank)ed by|top")
     return not sorted_by and r.has(rf"{_AGGREGATE}.*\bby (?:\w+ )?<(?:tables?|column|part)>")
