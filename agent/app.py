@@ -11,9 +11,9 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
@@ -40,7 +40,7 @@ from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
 from agent.prompt import is_large, narrowed_part, stable_part, write_prompt
-from agent.question import QuestionError, asks_to_write, read_question
+from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.settings import Settings, SettingsError
 from memory.cognee_store import CogneeStore
 from memory.embedder import MiniLM
@@ -77,6 +77,7 @@ APPROACHES = ("direct",)
 """Ways to go about a question, the usual one first."""
 
 _MANY_CHANGES = 40
+_SHORTEST_ID = 4
 
 Say = Callable[[str], None]
 DownloadProgress = Callable[[int, int, str], None]
@@ -86,13 +87,8 @@ def read_settings(
     environ: Mapping[str, str], *, database: str | None = None, brain: Path | None = None, model: str | None = None
 ) -> Settings:
     """Read the environment; what the caller names outranks it. Raises SettingsError."""
-    settings = Settings.from_env(environ)
-    return replace(
-        settings,
-        database=database or settings.database,
-        brain=str(brain) if brain else settings.brain,
-        model=model or settings.model,
-    )
+    given = {"HEBBQL_DATABASE": database, "HEBBQL_BRAIN": brain, "HEBBQL_MODEL": model}
+    return Settings.from_env({**environ, **{name: str(value) for name, value in given.items() if value}})
 
 
 def check_question(question: str, settings: Settings) -> None:
@@ -110,8 +106,9 @@ def brain_folder(settings: Settings, schema: Schema) -> Path:
     if settings.brain:
         return Path(settings.brain)
     name = re.sub(r"[^\w.-]+", "_", schema.name) or "database"
-    shipped = Path(settings.database).resolve().is_relative_to(settings.data.resolve())
-    mark = "" if shipped else "-" + hashlib.sha256(_without_password(settings.database).encode()).hexdigest()[:8]
+    place = _place(settings.database)
+    shipped = Path(place).is_relative_to(settings.data.resolve())
+    mark = "" if shipped else "-" + hashlib.sha256(place.encode()).hexdigest()[:8]
     return settings.runs / "brain" / f"{name}{mark}"
 
 
@@ -149,7 +146,8 @@ def open_app(
         )
         ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
         opened.callback(ledger.close)
-        load_runtime()
+        with suppress(ModelUnavailableError):
+            load_runtime()
         embedder = MiniLM()
         store = CogneeStore(folder / "cognee", embedder=embedder)
         opened.callback(store.close)
@@ -288,7 +286,7 @@ class App:
         if not isinstance(model, LocalModel) or self._warming is not None:
             return
         if entry := needs_pull(model, folder=self.settings.models):
-            self.say(f"Fetching the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
+            self.say(f"Fetching and verifying the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
             pull(entry, folder=self.settings.models, progress=self.progress)
         stable = None if is_large(self.schema) else self.stable
 
@@ -319,7 +317,7 @@ class App:
 
     def feedback(self, attempt: str, *, verdict: str | None = None, sql: str | None = None) -> Outcome:
         """Take a person's word on an answer. Raises FeedbackError, QueryRejected, QueryFailed."""
-        given = _verdict(verdict, sql)
+        given, attempt = _verdict(verdict, sql), cleaned(attempt)
         teacher = Teacher(
             ledger=self.ledger,
             synapses=self.synapses,
@@ -349,6 +347,8 @@ class App:
             ever = {event.subject: None for event in self.ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
             kept = filter(None, map(self.ledger.episode, map(UUID, ever)))
             found = tuple(one for one in kept if bucket in (None, one.bucket) and batch in (None, one.batch))
+        if episode is not None and len(episode) < _SHORTEST_ID:
+            raise FeedbackError(f"Give at least {_SHORTEST_ID} characters of the episode's id.")
         if episode is not None:
             found = tuple(one for one in found if str(one.id).startswith(episode.lower()))
             if len(found) > 1:
@@ -358,7 +358,11 @@ class App:
         return found
 
     def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:
-        """Take episodes out of ledger, synapses and store, then look for them in the store itself."""
+        """Take episodes out of ledger and store, then look for them in the ledger, the store and the files.
+
+        Raises:
+            StoreError: the store still holds one of them.
+        """
         with self.ledger.transaction() as entry:
             for episode in episodes:
                 if erase:
@@ -374,10 +378,13 @@ class App:
                 "Run `hebbql doctor`, then forget again."
             )
         done = "erased" if erase else "forgotten"
-        proof = ("ledger: not active", "vectors and graph, read without the registry: not there")
-        return Outcome(
-            f"{len(gone)} episode(s) {done}; none is left in the store.", (), tuple(map(str, sorted(gone))), proof
-        )
+        states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
+        proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
+        if erase:
+            held = files_holding(self.folder, [episode.question for episode in episodes])
+            proof.append(f"files searched for the questions' words: {len(held)} hold them {', '.join(held)}".rstrip())
+        message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
+        return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
 
     def seed(self, pack: Path | None = None) -> SeedReport:
         """Load a pack. A wrong pair is refused by name, the others are remembered together.
@@ -495,6 +502,13 @@ def _verdict(word: str | None, sql: str | None) -> Verdict:
     raise FeedbackError("Say good, bad, or give the right SQL.")
 
 
+def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:
+    """Name the files below a folder that hold one of the texts, in UTF-8, byte for byte."""
+    wanted = [text.encode() for text in texts]
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [str(path.relative_to(folder)) for path in files if any(text in path.read_bytes() for text in wanted)]
+
+
 def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:
     """Note the schema; refuse a database that shares no table with the one this brain is about."""
     seen = semantic.versions()
@@ -512,8 +526,16 @@ def _waiting_for(folder: Path, pid: int | None) -> str:
     return f"Waiting for another hebbql{f' (process {pid})' if pid else ''} that uses {folder} …"
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", url)
+def _place(database: str) -> str:
+    """Give one spelling of where a database is: the whole path of a file, or the URL without its password."""
+    from sqlalchemy.engine import make_url
+
+    if "://" not in database:
+        return str(Path(database).expanduser().resolve())
+    url = make_url(database)
+    if url.get_backend_name() == "sqlite" and url.database:
+        return str(Path(url.database.removeprefix("file:")).resolve())
+    return url.set(password=None).render_as_string()
 
 
 def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from agent.attempt import Attempt, Declined, Draft, Understood
+from agent.attempt import OUTAGES, Attempt, Declined, Draft, Understood
 from agent.database.guard import CheckedQuery
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
@@ -89,4 +89,4 @@ def _judge(draft: Draft, database: Database) -> Draft:
         problem = "The reply was cut off before the query ended; write a shorter one." if cut else rejected.reason
         return replace(draft, problem=problem, rule="cut" if cut else rejected.rule)
     except QueryFailed as failed:
-        return replace(draft, problem=failed.reason, rule="failed")
+        return replace(draft, problem=failed.reason, rule=failed.kind if failed.kind in OUTAGES else "failed")

@@ -20,9 +20,12 @@ MOST_DRAFTS = 3
 
 _MISTAKES = """
     no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source foreign_function depth
-    length unstable"""
+    length unstable known_types"""
 MISTAKES = frozenset(_MISTAKES.split())
 """Rules that a model breaks by mistake. A draft that broke any other was refused for what it would do."""
+
+OUTAGES = frozenset({"locked", "connection", "worker"})
+"""Failures of the database that no other query mends. They end the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class Attempt:
         """Whether another draft may help: none ran yet, drafts are left, and the model did not repeat itself."""
         if self.status is not None or self.result is not None or len(self.drafts) >= MOST_DRAFTS:
             return False
-        if self.last and self.last.reply.declined:
+        if self.last and (self.last.reply.declined or self.last.rule in OUTAGES):
             return False
         return len(self.drafts) < 2 or self.drafts[-1].reply.text != self.drafts[-2].reply.text
 
@@ -124,6 +127,8 @@ class Attempt:
             return replace(self, status="answered", message=_cut(last.result))
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)
+        if last.rule in OUTAGES:
+            return replace(self, status="failed", message=last.problem)
         if last.rule not in MISTAKES:
             return replace(self, status="refused", message=last.problem)
         tried = f"No query ran after {len(self.drafts)} drafts" if len(self.drafts) > 1 else "The query did not run"

@@ -337,7 +337,7 @@ class _Reading:
         partly = any(k.kind == "column" or k.role == "name" for k in vague)
         if firm or partly or len(vague) > len(leftover):
             return Evidence("weak", tuple(reasons))
-        if (vague or found) and not self._english(links):
+        if not self._english(links):
             reasons.append("the question is not in English, so words of it may be known by meaning only")
             return Evidence("weak", tuple(reasons))
         hinted = [word for word in leftover if word.casefold() in self.lexicon.glossary_words]
@@ -365,13 +365,13 @@ class _Reading:
         return (at, at + len(wanted)) if 0 <= at <= start and at + len(wanted) >= end else (start, end)
 
     def _english(self, links: Sequence[Link]) -> bool:
-        """Whether the words outside the links read like English: no more little words of others than of it."""
+        """Whether the words outside the links read like English: fewer little words of others than of it, or none."""
         covered = [(link.start, link.end) for link in links]
         free = [word for word in self.words if not _covered(word.start, covered)]
-        if any(word.kind == "other" for word in free):
+        if any(word.kind == "other" or not word.text.isascii() for word in free):
             return False
         foreign = sum(word.text.lower() in FOREIGN and word.folded not in STOP for word in free)
-        return foreign <= sum(word.folded in STOP for word in free)
+        return not foreign or foreign < sum(word.folded in STOP for word in free)
 
     def _offsets(self, place: int) -> tuple[int, int]:
         span = self.spans[place]

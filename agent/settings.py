@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,9 @@ class Settings:
             raise SettingsError(
                 f"HEBBQL_FACTS must be one of {', '.join(get_args(FactLevel))}, not {words['facts']!r}."
             )
+
+        if re.match(r"[a-z][a-z+]*:/", words["brain"]):
+            raise SettingsError(f"HEBBQL_BRAIN and --brain take a folder, not {words['brain']!r}.")
 
         return cls(
             database=words["database"] or default.database,

@@ -78,7 +78,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class BucketCount:
-    """How many episodes a bucket holds, and which intent it stands for."""
+    """How many episodes a bucket holds; `kind` and `tables` are those of one of its episodes."""
 
     bucket: str
     kind: str
@@ -519,6 +519,18 @@ class Ledger:
                 seen.forgotten + (count if state != "active" else 0),
             )
         return tuple(counted.values())
+
+    def intents(self) -> tuple[BucketCount, ...]:
+        """Every intent that active episodes have, by bucket: one bucket may hold several sets of tables."""
+        wanted = (
+            select(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, func.count())
+            .where(EPISODES.c.state == "active")
+            .group_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables)
+            .order_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables)
+        )
+        with self.connection() as connection:
+            rows = connection.execute(wanted).all()
+        return tuple(BucketCount(bucket, kind, tuple(json.loads(tables)), n, 0) for bucket, kind, tables, n in rows)
 
     def attempt(self, id: str) -> AttemptRecord | None:
         """One attempt by its id, or None."""

@@ -169,4 +169,4 @@ def explained(engine: Engine) -> Iterator[None]:
             ) from error
         if engine.dialect.name != "sqlite" and ("connect" in said or "does not exist" in said):
             raise BrainMissingError(f"{where} cannot be reached ({why}). Start the server or check --brain.") from error
-        raise
+        raise BrainDamagedError(f"{where} is damaged ({why}). Put a copy back, or delete it to begin anew.") from error

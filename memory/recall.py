@@ -16,12 +16,12 @@ Level = Literal["bucket", "kind", "tables", "family"]
 MOST_DATASETS = 6
 """Datasets searched for one question. Cognee keeps six open; a seventh closes the first."""
 
-_PER_DATASET = 8
+_PER_DATASET = 16
 _WORDS_LOOKED_AT = 40
 
 
-class BucketSize(Protocol):
-    """One bucket of the ledger: the intent it stands for and how many episodes it holds now."""
+class KnownIntent(Protocol):
+    """One intent that a bucket holds episodes of."""
 
     @property
     def bucket(self) -> str: ...
@@ -32,14 +32,13 @@ class BucketSize(Protocol):
     @property
     def tables(self) -> tuple[str, ...]: ...
 
-    @property
-    def active(self) -> int: ...
-
 
 class Episodes(Protocol):
     """The record of all episodes, as recall reads it. Only active ones are given."""
 
-    def buckets(self) -> Sequence[BucketSize]: ...
+    def intents(self) -> Sequence[KnownIntent]:
+        """Kind and tables of all episodes, by bucket; one bucket may hold several sets of tables."""
+        ...
 
     def episodes(self, bucket: str | None = None) -> Sequence[Episode]:
         """Episodes of one bucket, or of all, in the order they were remembered."""
@@ -159,12 +158,14 @@ class Recall:
         for rank, episode in enumerate(by_words):
             word_rank.setdefault(episode.bucket, rank)
 
-        def promise(size: BucketSize) -> float:
-            words = 1 - word_rank.get(size.bucket, _WORDS_LOOKED_AT) / _WORDS_LOOKED_AT
-            own = 3.0 if size.bucket == wanted.bucket else 0.0
-            return own + (size.kind == wanted.kind) + _overlap(wanted.tables, size.tables) + words
+        def promise(known: KnownIntent) -> float:
+            words = 1 - word_rank.get(known.bucket, _WORDS_LOOKED_AT) / _WORDS_LOOKED_AT
+            own = 3.0 if known.bucket == wanted.bucket else 0.0
+            return own + (known.kind == wanted.kind) + _overlap(wanted.tables, known.tables) + words
 
-        promises = {size.bucket: promise(size) for size in self._episodes.buckets() if size.active}
+        promises: dict[str, float] = {}
+        for known in self._episodes.intents():
+            promises[known.bucket] = max(promise(known), promises.get(known.bucket, 0.0))
         best = sorted(promises, key=lambda bucket: (-promises[bucket], bucket))[:MOST_DATASETS]
         told = [bucket for bucket in best if promises[bucket]]
         return (

@@ -190,3 +190,11 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
         yield postgres_url.replace("/postgres?", f"/{name}?")
     finally:
         administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def llama_before_cognee() -> None:
+    """Load llama.cpp before any test opens Cognee, as `open_app` does: in the other order it ends the process."""
+    from agent.models.local import load_runtime
+
+    load_runtime()

@@ -59,6 +59,7 @@ INSTEAD: dict[str, dict[str, str]] = {
         "to_char": _SQLITE_DATES,
         "date_format": _SQLITE_DATES,
         "datediff": "in SQLite write julianday(later) - julianday(earlier)",
+        "date_diff": "in SQLite write julianday(later) - julianday(earlier)",
         "dateadd": "in SQLite write date(column, '+1 day')",
         "date_add": "in SQLite write date(column, '+1 day')",
         "date_sub": "in SQLite write date(column, '-1 day')",

@@ -316,7 +316,17 @@ def bounded_widths(query: _Parsed) -> None:
                 raise QueryRejected(f"{name.upper()} needs a plain width up to {_PADDED:,}.", rule="bounded_widths")
 
 
-RULES: tuple[Rule, ...] = (only_a_query, known_syntax, known_functions, known_types, bounded_widths)
+def own_names(query: _Parsed) -> None:
+    """No CTE takes the name of a view: what a view may call would be open to it."""
+    from sqlglot import exp
+
+    views = {table.name.lower() for table in query.schema.tables if table.is_view}
+    for cte in query.tree.find_all(exp.CTE):
+        if cte.alias.lower() in views:
+            raise QueryRejected(f"{cte.alias} is a view; give the WITH clause another name.", rule="ambiguous")
+
+
+RULES: tuple[Rule, ...] = (only_a_query, known_syntax, known_functions, known_types, bounded_widths, own_names)
 """What a query must hold to, in order; the names of tables and columns are judged after them, by scope."""
 
 

@@ -51,6 +51,7 @@ class Sqlite:
         self._path: str = settings["path"]
         self._functions = frozenset(settings["functions"])
         self._connection: sqlite3.Connection | None = None
+        self._views: frozenset[str] = frozenset()
         self._file: tuple[int, int] | None = None
         self._until = 0.0
         self._parent = os.getppid()
@@ -89,6 +90,8 @@ class Sqlite:
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", f"hard_heap_limit={_HEAP}"):
             connection.execute(f"PRAGMA {pragma}")
+        views = connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall()
+        self._views = frozenset(name.lower() for (name,) in views)
         virtual = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'").fetchall()
         for (name,) in virtual:
             # A virtual table is connected by statements of its own, which the authorizer would refuse later.
@@ -123,9 +126,10 @@ class Sqlite:
             return sqlite3.SQLITE_DENY if own else sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION:
             name = (second or "").lower()
-            # A view of the database may call what a query may not, but nothing that reaches outside of it.
+            # A view of the database may call what a query may not, but nothing that reaches outside of it. SQLite
+            # also names a CTE here; the guard refuses one that has the name of a view.
             listed = name in self._functions or (
-                inside is not None and name not in ("load_extension", "fts3_tokenizer")
+                (inside or "").lower() in self._views and name not in ("load_extension", "fts3_tokenizer")
             )
             return sqlite3.SQLITE_OK if listed else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_PRAGMA and first == "data_version":

@@ -128,7 +128,9 @@ def forget(
         _stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
     with _opened(db, brain, None, as_json=as_json) as app:
         chosen = app.select(episode=episode, bucket=bucket, batch=batch, forgotten=erase)
-        if not yes and not as_json and len(chosen) > 1:
+        if not yes and len(chosen) > 1:
+            if as_json:
+                _stop(f"This would forget {len(chosen)} episodes; say --yes as well.", USAGE, as_json=True)
             typer.confirm(f"Forget {len(chosen)} episodes?", abort=True, err=True)
         rendering.outcome(app.forget(chosen, erase=erase), as_json=as_json)
 
@@ -191,6 +193,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
+    except Exception as error:
+        if os.environ.get("HEBBQL_TRACEBACK"):
+            raise
+        _stop(f"{type(error).__name__}: {error}. This should not happen; HEBBQL_TRACEBACK=1 shows where.", FAILED)
 
 
 def _app() -> Any:

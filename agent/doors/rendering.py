@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,12 +52,15 @@ def plain(text: object) -> str:
 
 
 def number(cell: object) -> str:
-    """Show a cell; floats lose the noise past the ninth significant digit.
+    """Show a cell; floats lose the noise past the ninth significant digit, or past the twelfth from a million on.
 
-    >>> number(0.1 + 0.2), number(1265793.0395), number(3)
-    ('0.3', '1265793.04', '3')
+    >>> number(0.1 + 0.2), number(1265793.0395), number(12345678901.7), number(3)
+    ('0.3', '1265793.0395', '12345678901.7', '3')
     """
-    return f"{cell:.9g}" if isinstance(cell, float) else plain(cell)
+    if not isinstance(cell, float) or not isfinite(cell):
+        return plain(cell)
+    shown = f"{cell:.12g}" if abs(cell) >= 1e6 else f"{cell:.9g}"
+    return f"{cell:,.2f}".replace(",", "") if "e+" in shown and abs(cell) < 1e15 else shown
 
 
 def answer(attempt: Attempt, *, as_json: bool) -> None:
@@ -145,6 +149,8 @@ def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
     if as_json or not console.is_terminal:
         yield lambda attempt: None
         return
+    from rich.text import Text
+
     with console.status("Understanding the question …") as status:
 
         def show(attempt: Attempt) -> None:
@@ -152,9 +158,9 @@ def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
             if attempt.understood is None or not attempt.approach:
                 status.update("Recalling what worked before …")
             elif drafts == 0:
-                status.update(f"{plain(attempt.model)} is writing SQL …")
+                status.update(Text(f"{plain(attempt.model)} is writing SQL …"))
             elif attempt.wants_draft:
-                status.update(f"Mending draft {drafts}: {plain(attempt.drafts[-1].problem)[:80]} …")
+                status.update(Text(f"Mending draft {drafts}: {plain(attempt.drafts[-1].problem)[:80]} …"))
 
         yield show
 

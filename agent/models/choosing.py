@@ -13,7 +13,7 @@ from agent.models.local import LocalModel
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.port import Model, ModelUnavailableError
 from agent.models.prices import PRICES_FILE, load_prices
-from agent.models.pulling import local_status
+from agent.models.pulling import is_verified, local_status
 from agent.models.recorded import RecordedModel
 from agent.models.resilience import Budget, RetryPolicy
 
@@ -85,11 +85,11 @@ def choose(
 
 
 def needs_pull(model: Model, *, folder: Path, catalogue: Path = CATALOGUE_FILE) -> LocalFile | None:
-    """The catalogue entry to pull before this model can answer, or None."""
+    """The catalogue entry to pull, or to verify, before this model can answer, or None."""
     if not isinstance(model, LocalModel):
         return None
     entry = find_entry(model.name, load_catalogue(catalogue))
-    return entry if entry is not None and not (folder / entry.file).is_file() else None
+    return entry if entry is not None and not is_verified(entry, folder) else None
 
 
 @dataclass(frozen=True, slots=True)

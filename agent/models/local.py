@@ -54,12 +54,19 @@ class Timing:
 def load_runtime() -> None:
     """Load llama.cpp's library. Call it before anything loads Cognee's graph database.
 
+    Raises ModelUnavailableError where it cannot be loaded.
+
     Loaded after that one (kuzu 0.11, ladybug), llama.cpp ends the process with `std::bad_alloc` at its first
     prompt; loaded before it, both work.
     """
     # Must be set before the OpenMP runtime starts: spinning threads starve everything else on a small machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    import xllamacpp  # noqa: F401
+    try:
+        import xllamacpp  # noqa: F401
+    except (ImportError, OSError) as problem:
+        raise ModelUnavailableError(
+            f"llama.cpp cannot be loaded ({problem}). Run scripts/setup again, or ask a hosted model with --model."
+        ) from problem
 
 
 class LocalModel:

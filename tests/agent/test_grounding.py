@@ -484,3 +484,25 @@ def test_nothing_a_person_types_raises(question: str, northwind: Lexicon) -> Non
     predict(question, grounding)
     mask(question, grounding)
     json.dumps(grounding.noted())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "有多少客户?",
+        "Сколько заказов было в 1997 году?",
+        "¿Cuántos pedidos hubo en 1997?",
+        "Hoeveel klanten hebben we?",
+        "Ile mamy zamówień?",
+        "顧客は何人ですか",
+        "كم عدد العملاء؟",
+        "Kaç müşteri var?",
+    ],
+)
+def test_a_question_in_another_language_is_left_to_recall_by_meaning(question: str, northwind: Lexicon) -> None:
+    assert ground(question, northwind).evidence.level != "none"
+
+
+@pytest.mark.parametrize("question", ["What is the weather in Tokyo?", "tell me a joke", "florp the wibble"])
+def test_english_that_links_to_nothing_is_not_answered(question: str, northwind: Lexicon) -> None:
+    assert ground(question, northwind).missing

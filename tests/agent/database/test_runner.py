@@ -194,6 +194,8 @@ def test_memory_is_bounded(runner: Runner) -> None:
         "SELECT load_extension('x')",
         "SELECT randomblob(10)",
         "SELECT sqlite_version()",
+        "WITH d AS (SELECT hex(randomblob(2)) AS x) SELECT x FROM d",
+        "WITH d AS (SELECT sqlite_version() AS x) SELECT x FROM d",
         "PRAGMA query_only = OFF",
         "PRAGMA table_info(Orders)",
         "ATTACH ':memory:' AS x",

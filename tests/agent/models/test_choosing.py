@@ -71,7 +71,7 @@ def test_a_missing_local_file_is_noticed_and_the_question_says_how_to_get_it(tmp
     with pytest.raises(ModelUnavailableError, match=r"hebbql models pull 1\.5b"):
         model.complete(Prompt("s", (Turn("user", "q"),)))
     (tmp_path / wanted.file).write_bytes(b"something")
-    assert needs_pull(model, folder=tmp_path) is None
+    assert needs_pull(model, folder=tmp_path) == wanted, "a file whose hash was never checked is not used"
     assert needs_pull(choose("claude", folder=tmp_path), folder=tmp_path) is None
     assert needs_pull(choose("/own.gguf", folder=tmp_path), folder=tmp_path) is None
 
