@@ -265,7 +265,7 @@ class App:
         )
 
     def approach(self, understood: Understood) -> str:
-        bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
+        bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.grain or understood.intent.tables)
         with self.ledger.connection() as connection:
             return self.synapses.best_next(connection, bucket, APPROACHES, time.time())[0].candidate
 

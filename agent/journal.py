@@ -84,6 +84,7 @@ def _read(attempt: Attempt) -> dict[str, Any]:
     return {
         "kind": understood.intent.kind,
         "tables": list(understood.intent.tables),
+        "grain": list(understood.intent.grain),
         "bucket": understood.bucket,
         "masked": understood.masked,
         "links": understood.grounding.noted(),

@@ -68,7 +68,7 @@ tables with another kind; nowhere."""
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A type of question: its hash, and the intent that it is the hash of."""
+    """A type of question: its hash, and the kind and tables that it is the hash of."""
 
     bucket: str
     kind: str

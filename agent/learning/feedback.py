@@ -147,7 +147,7 @@ class Teacher:
 
     def _move(self, entry: Transaction, body: Mapping[str, Any], targets: tuple[Target, ...], *, reward: float) -> None:
         if targets:
-            bucket = Bucket(body["bucket"], body["kind"], tuple(body["tables"]))
+            bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
             changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
             entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
