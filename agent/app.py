@@ -50,7 +50,7 @@ from memory.lease import writer_lease
 from memory.ledger import EventKind, Ledger
 from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
-from memory.semantic import SemanticMemory, Term
+from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from procedural.forgetting import episodes_to_forget
 from procedural.store import Bucket, SynapseStore, replayed
@@ -311,9 +311,6 @@ class App:
         self.__dict__.pop("lexicon", None)
         what = term.expression or term.meaning
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
-
-    def glossary(self) -> tuple[Term, ...]:
-        return self.semantic.glossary()
 
     def feedback(self, attempt: str, *, verdict: str | None = None, sql: str | None = None) -> Outcome:
         """Take a person's word on an answer. Raises FeedbackError, QueryRejected, QueryFailed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
@@ -82,7 +82,6 @@ class Attempt:
     message: str = ""
     path: Path = "model"
     total_seconds: float = 0.0
-    notes: tuple[str, ...] = field(default=())
 
     def grown(self, **parts: object) -> Attempt:
         """The same attempt with more known about it."""

@@ -120,11 +120,6 @@ class Grounding:
         """One link per stretch, the chosen meaning, in reading order."""
         return first_of(self.links)
 
-    def fact_lines(self) -> tuple[str, ...]:
-        """What linking found as formulas over real columns, one a line: conditions, terms, grouping, joins."""
-        grouping = (self.grouping,) if self.grouping else ()
-        return tuple(dict.fromkeys((*self.filters, *self.expressions, *grouping, *self.joins)))
-
     def noted(self) -> dict[str, object]:
         """All of it in plain values, to be kept with the attempt as JSON."""
         fields = ("text", "kind", "table", "column", "value", "quality")

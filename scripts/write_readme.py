@@ -25,6 +25,12 @@ REFERENCE = ROOT / "runs" / "reference"
 TEN = REFERENCE / "ten-questions.json"
 TRANSCRIPT = REFERENCE / "transcript.txt"
 MODELS = ("1.5b", "0.5b")
+BUCKET_PARTS = {
+    "all": "the team's own, tuned on",
+    "stranger_development": "a stranger's, tuned on",
+    "stranger_held": "a stranger's, held back",
+    "stranger_final": "a second stranger's, run once at the end",
+}
 FIRST = "Which five customers brought the most revenue in 1997?"
 sys.path.insert(0, str(ROOT))
 
@@ -121,12 +127,11 @@ def _figures_part() -> str:
 def _buckets_part() -> str:
     found = json.loads((REFERENCE / "buckets.json").read_text(encoding="utf-8"))
     lines = ["| paraphrases | groups | share a bucket | different types collide |", "|---|---|---|---|"]
-    for part, figures in found.items():
-        if isinstance(figures, dict) and "paraphrases_share_a_bucket" in figures:
-            shared, collided = figures["paraphrases_share_a_bucket"], figures["different_types_collide"]
-            low, high = shared["interval_95"]
-            held = f"{shared['hits']} of {shared['pairs']} ({shared['share']:.0%}; {low:.0%} to {high:.0%})"
-            lines.append(f"| {part} | {figures['groups']} | {held} | {collided['share']:.1%} |")
+    for part, words in BUCKET_PARTS.items():
+        shared, collided = found[part]["paraphrases_share_a_bucket"], found[part]["different_types_collide"]
+        low, high = shared["interval_95"]
+        held = f"{shared['hits']} of {shared['pairs']} ({shared['share']:.0%}; {low:.0%} to {high:.0%})"
+        lines.append(f"| {words} | {found[part]['groups']} | {held} | {collided['share']:.1%} |")
     return "\n".join(lines)
 
 
