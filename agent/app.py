@@ -151,8 +151,6 @@ def open_app(
         embedder = MiniLM()
         store = CogneeStore(folder / "cognee", embedder=embedder)
         opened.callback(store.close)
-        if memory:
-            store.warm()
         synapses = SynapseStore()
         with ledger.transaction() as entry:
             synapses.create(entry.connection)

@@ -208,16 +208,6 @@ class CogneeStore:
         self._lock = threading.RLock()
         self._cognee: _Cognee | None = None
 
-    def warm(self) -> None:
-        """Begin to open in the background and return at once. What goes wrong is told by the first real call."""
-
-        def open_early() -> None:
-            with contextlib.suppress(StoreError):
-                self._opened()
-                import lancedb  # noqa: F401
-
-        threading.Thread(target=open_early, name="hebbql-cognee-warm", daemon=True).start()
-
     def remember(self, bucket: str, episodes: Sequence[Indexed]) -> None:
         """Write episodes into the bucket's dataset, in one run. What is there already is written over."""
         dataset = self._dataset(bucket)

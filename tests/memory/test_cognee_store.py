@@ -332,12 +332,3 @@ def test_it_reaches_for_no_other_machine(seen: dict[str, Any]) -> None:
 def test_it_writes_nothing_outside_the_folder_whatever_the_environment_says(seen: dict[str, Any]) -> None:
     assert seen["outside"] == []
     assert seen["in_home"] == []
-
-
-def test_warming_opens_ahead_and_the_first_call_waits_for_it(opened: Callable[[], CogneeStore]) -> None:
-    store = opened()
-    began = time.monotonic()
-    store.warm()
-    assert time.monotonic() - began < 0.5
-    store.remember(BUCKET, [KEPT])
-    assert store.members(BUCKET) == {KEPT.id}
