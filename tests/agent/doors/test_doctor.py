@@ -43,7 +43,7 @@ def test_a_missing_database_breaks_what_needs_it_and_nothing_else(home: Home, en
     assert code == 1
     assert [name for name in found if not found[name]["ok"]] == ["database", "brain", "guard", "episodes"]
     assert "There is no database" in found["database"]["detail"]
-    assert found["episodes"]["fix"]
+    assert "not looked at" in found["episodes"]["detail"] and found["episodes"]["fix"]
 
 
 def test_a_changed_history_is_found(home: Home, endpoint: Endpoint) -> None:
