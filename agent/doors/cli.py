@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,9 @@ def ask(
     with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app, rendering.progress(as_json) as show:
         for attempt in app.ask(question):
             show(attempt)
-    rendering.answer(attempt, as_json=as_json)
+    places = {"--db": db, "--brain": brain}
+    options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
+    rendering.answer(attempt, as_json=as_json, options=options)
     raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
 
 

@@ -63,8 +63,11 @@ def number(cell: object) -> str:
     return f"{cell:,.2f}".replace(",", "") if "e+" in shown and abs(cell) < 1e15 else shown
 
 
-def answer(attempt: Attempt, *, as_json: bool) -> None:
-    """Print an answer: the rows, the SQL, the memories behind it, and what it cost."""
+def answer(attempt: Attempt, *, as_json: bool, options: str = "") -> None:
+    """Print an answer: the rows, the SQL, the memories behind it, and what it cost.
+
+    `options` are those that the next command needs to find the same brain.
+    """
     if as_json:
         _print_json(answer_json(attempt))
         return
@@ -91,7 +94,7 @@ def answer(attempt: Attempt, *, as_json: bool) -> None:
         for memory in attempt.recalled:
             line = f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})"
             console.print(escape(line), highlight=False)
-    console.print(escape(_footer(attempt)), style="dim", highlight=False)
+    console.print(escape(_footer(attempt, options)), style="dim", highlight=False)
 
 
 def answer_json(attempt: Attempt) -> dict[str, Any]:
@@ -267,15 +270,15 @@ def _pretty(sql: str) -> str:
     return "".join(char if char in "\n\t" else plain(char) for char in sql)
 
 
-def _footer(attempt: Attempt) -> str:
+def _footer(attempt: Attempt, options: str) -> str:
     seconds = f"{attempt.total_seconds:.1f} s"
     cost = attempt.usage.cost_usd
     money = "" if not cost else f" · ${cost:.4f}"
     drafts = f" · {len(attempt.drafts)} drafts" if len(attempt.drafts) > 1 else ""
-    return (
-        f"\n{plain(attempt.model)} · path: {attempt.path}{drafts} · {seconds}{money} · id {attempt.id}\n"
-        f"Right? hebbql feedback {attempt.id} good"
-    )
+    told = f"\n{plain(attempt.model)} · path: {attempt.path}{drafts} · {seconds}{money} · id {attempt.id}"
+    if attempt.status == "answered":
+        told += f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
+    return told
 
 
 def _json_cell(cell: object) -> object:

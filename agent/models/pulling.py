@@ -332,7 +332,7 @@ def _assemble(
                 _fetch_part(entry, good, file, left[0], scratch, progress)
                 good += 1
             except (SourceUnreachableError, HashMismatchError) as problem:
-                progress(good * entry.part_size, entry.size, f"{entry.name}: {problem}")
+                progress(good * entry.part_size, entry.size, f"{entry.name}: {problem} Trying what is left")
                 # A source that breaks off is asked again as long as it brings the file further.
                 before, reached = reached, os.fstat(file.fileno()).st_size
                 if isinstance(problem, HashMismatchError) or reached <= before or not left[0].resumes_inside_a_part:
