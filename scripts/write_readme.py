@@ -93,7 +93,7 @@ def _transcript(brain: Path) -> str:
 
 
 def _transcript_part() -> str:
-    return f'```console\n$ scripts/ask "{FIRST}"\n{TRANSCRIPT.read_text(encoding="utf-8").strip()}\n```'
+    return f'```console\n$ scripts/ask "{FIRST}"\n{TRANSCRIPT.read_text(encoding="utf-8").strip(chr(10))}\n```'
 
 
 def _ten_part() -> str:
