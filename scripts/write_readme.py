@@ -130,7 +130,7 @@ def _buckets_part() -> str:
     for part, words in BUCKET_PARTS.items():
         shared, collided = found[part]["paraphrases_share_a_bucket"], found[part]["different_types_collide"]
         low, high = shared["interval_95"]
-        held = f"{shared['hits']} of {shared['pairs']} ({shared['share']:.0%}; {low:.0%} to {high:.0%})"
+        held = f"{shared['hits']} of {shared['pairs']} ({shared['share']:.1%}; {low:.0%} to {high:.0%})"
         lines.append(f"| {words} | {found[part]['groups']} | {held} | {collided['share']:.1%} |")
     return "\n".join(lines)
 
