@@ -22,6 +22,7 @@ from uuid import UUID
 from agent import ask as loop
 from agent.attempt import Attempt, Declined, Understood
 from agent.database.guard import CheckedQuery, check
+from agent.database.naming import quoted
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
@@ -579,7 +580,7 @@ def _check_disk(settings: Settings) -> str:
 
 def _check_database(settings: Settings) -> str:
     with closing(open_database(settings.database, deadline=settings.sql_deadline)) as database:
-        database.run(f"SELECT COUNT(*) FROM {_quoted(database.schema.tables[0].name)}")
+        database.run(f"SELECT COUNT(*) FROM {quoted(database.schema.tables[0].name, database.schema.dialect)}")
         return f"{database.schema.name} ({database.schema.dialect}), {len(database.schema.tables)} tables, readable"
 
 
@@ -596,7 +597,7 @@ def _check_ledger(app: App) -> str:
 
 
 def _check_guard(app: App) -> str:
-    table = _quoted(app.schema.tables[0].name)
+    table = quoted(app.schema.tables[0].name, app.schema.dialect)
     hostile = (
         f"DELETE FROM {table}",
         f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d",
@@ -647,7 +648,3 @@ def _check_model(settings: Settings) -> str:
     if (listed := known.get(model.name)) and listed.kind == "local":
         return f"{model.name}, {'verified by hash' if listed.verified else 'present, not verified'}"
     return f"{model.name} (not called)"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
