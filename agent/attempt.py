@@ -14,6 +14,7 @@ from memory.recall import Recalled
 
 Status = Literal["answered", "abstained", "refused", "failed"]
 Path = Literal["habit", "model"]
+Aim = Literal["query", "note"]
 
 MOST_DRAFTS = 3
 """One draft and at most two repairs."""
@@ -48,19 +49,30 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One call of the model and what came of it: a result, or a problem that the model is shown next.
+    """One query and what came of it: a result, or a problem that the model is shown next.
 
-    `rule` names the guard's rule that was broken, or `failed` when the database could not run the query.
-    `sql` is what ran where it ran, else what the model wrote.
+    `prompt` is what the model was shown; None where no model was called. `rule` names the guard's rule that was
+    broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
+    written. A `note` is no query: the model was asked to think first, and what it wrote is shown to it later.
     """
 
-    prompt: Prompt
+    prompt: Prompt | None
     reply: Reply
+    aim: Aim = "query"
     sql: str = ""
     tables: tuple[str, ...] = ()
     result: Result | None = None
     problem: str = ""
     rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a habit answers with: its name, its query with the new literals, which ran, and the episode behind it."""
+
+    habit: str
+    draft: Draft
+    recalled: Recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,7 @@ class Attempt:
     status: Status | None = None
     message: str = ""
     path: Path = "model"
+    habit: str = ""
     total_seconds: float = 0.0
 
     def grown(self, **parts: object) -> Attempt:

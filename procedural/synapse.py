@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import comb
 from typing import Literal
 
-TargetKind = Literal["approach", "skeleton", "episode"]
+TargetKind = Literal["approach", "skeleton", "episode", "habit"]
 
 RATE = 0.2
 """η: how far one outcome moves a weight."""
@@ -30,7 +30,7 @@ FEWEST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a bucket may lead to: an approach by name, an SQL skeleton, or an episode by id."""
+    """What a bucket may lead to: an approach by name, an SQL skeleton, an episode by id, or a habit by name."""
 
     kind: TargetKind
     name: str
