@@ -5,29 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class QuestionFileError(Exception):
     """A question file cannot be read. The message names the file, the line and what to mend."""
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    id: Text
-    question: Text
-    sql: Text
-    check_sql: Text | None = None
-    alt_sql: list[Text] = Field(default_factory=list)
-    ordered: bool = False
-    type: str = ""
-    difficulty: str = ""
-    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +55,12 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 
 def _read(text: str, number: int, path: Path) -> Pair:
+    from pydantic import ValidationError
+
+    from agent.learning.forms import QuestionLine
+
     try:
-        line = _Line.model_validate(json.loads(text))
+        line = QuestionLine.model_validate(json.loads(text))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'line'}: {e['msg']}" for e in error.errors())
         raise QuestionFileError(f"{path}, line {number}: {problems}.") from error

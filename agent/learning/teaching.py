@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent.database.guard import check, parse_statement
 from agent.database.naming import nearest, quoted
 from agent.database.result import QueryRejected
 from agent.database.schema import Schema
-from agent.learning.questions import Text
 from agent.question import cleaned
 from memory.semantic import Term
 
@@ -117,8 +113,14 @@ def read_glossary(path: Path, schema: Schema, *, warn: Callable[[str], None]) ->
     """
     if not path.is_file():
         return ()
+    import tomllib
+
+    from pydantic import ValidationError
+
+    from agent.learning.forms import GlossaryFile
+
     try:
-        entries = _Glossary.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig"))).term
+        entries = GlossaryFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig"))).term
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError, RecursionError) as error:
         raise GlossaryError(f"{path} cannot be read: {error}. Mend or move the file.") from error
     known = {table.name for table in schema.tables}
@@ -136,21 +138,6 @@ def read_glossary(path: Path, schema: Schema, *, warn: Callable[[str], None]) ->
         origin = f"glossary:{path.name}"
         terms.append(Term(tuple(entry.names), entry.meaning, expression, tuple(entry.tables) or tables, origin))
     return tuple(terms)
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    names: list[Text] = Field(min_length=1)
-    meaning: Text
-    expression: str | None = None
-    tables: list[str] = Field(default_factory=list)
-
-
-class _Glossary(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    term: list[_Entry] = Field(default_factory=list)
 
 
 def _is_column(text: str, schema: Schema) -> bool:
