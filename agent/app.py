@@ -20,13 +20,14 @@ from threading import Thread
 from uuid import UUID
 
 from agent import ask as loop
-from agent.attempt import Attempt, Declined, Understood
+from agent.attempt import Attempt, Chosen, Declined, Replay, Understood
 from agent.database.guard import CheckedQuery, check
 from agent.database.naming import quoted
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
 from agent.doctor import Broken, Check, Finding, examine
+from agent.drafting.approaches import APPROACHES, Approach, Material, approach_named
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
@@ -40,11 +41,11 @@ from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
-from agent.prompt import is_large, narrowed_part, stable_part, write_prompt
+from agent.prompt import is_large, narrowed_part, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.settings import Settings, SettingsError
 from memory.cognee_store import CogneeStore
-from memory.embedder import MiniLM
+from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
 from memory.errors import BrainError, BrainForeignError
 from memory.lease import writer_lease
@@ -54,7 +55,8 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from procedural.forgetting import episodes_to_forget
-from procedural.store import Bucket, SynapseStore, replayed
+from procedural.store import Bucket, Choice, SynapseStore, replayed
+from procedural.synapse import rank
 
 __all__ = [
     "FAILURES",
@@ -74,9 +76,6 @@ __all__ = [
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
 
-APPROACHES = ("direct",)
-"""Ways to go about a question, the usual one first."""
-
 _MANY_CHANGES = 40
 _SHORTEST_ID = 4
 
@@ -85,10 +84,23 @@ DownloadProgress = Callable[[int, int, str], None]
 
 
 def read_settings(
-    environ: Mapping[str, str], *, database: str | None = None, brain: Path | None = None, model: str | None = None
+    environ: Mapping[str, str],
+    *,
+    database: str | None = None,
+    brain: Path | None = None,
+    model: str | None = None,
+    approach: str | None = None,
+    habits: bool | None = None,
 ) -> Settings:
     """Read the environment; what the caller names outranks it. Raises SettingsError."""
-    given = {"HEBBQL_DATABASE": database, "HEBBQL_BRAIN": brain, "HEBBQL_MODEL": model}
+    switch = None if habits is None else "on" if habits else "off"
+    given = {
+        "HEBBQL_DATABASE": database,
+        "HEBBQL_BRAIN": brain,
+        "HEBBQL_MODEL": model,
+        "HEBBQL_APPROACH": approach,
+        "HEBBQL_HABITS": switch,
+    }
     return Settings.from_env({**environ, **{name: str(value) for name, value in given.items() if value}})
 
 
@@ -96,9 +108,10 @@ def check_question(question: str, settings: Settings) -> None:
     """Tell early what would only be found after the brain was opened: no question, or no such model.
 
     Raises:
-        QuestionError, ModelError: what is wrong and what to do.
+        QuestionError, SettingsError, ModelError: what is wrong and what to do.
     """
     read_question(question)
+    _forced(settings)
     _choose(settings).close()
 
 
@@ -128,8 +141,9 @@ def open_app(
 ) -> Iterator[App]:
     """Open database and brain for one writing process; close them in reverse.
 
-    `memory` off recalls nothing. `seeding` loads the shipped seed pack into a brain that never saw it. `say` is
-    told what takes a while, `progress` how far a model is fetched.
+    `memory` off recalls nothing. `seeding` loads the shipped seed pack into a brain that never saw it, before the
+    first recall. `say` is told what takes a while, `progress` how far a model is fetched. Nothing here imports Cognee
+    or loads a model: that waits until it is wanted, and a habit wants neither.
 
     Raises:
         DatabaseError, BrainError, GlossaryError: what is missing, broken, locked or foreign.
@@ -147,11 +161,6 @@ def open_app(
         )
         ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
         opened.callback(ledger.close)
-        with suppress(ModelUnavailableError):
-            load_runtime()
-        embedder = MiniLM()
-        store = CogneeStore(folder / "cognee", embedder=embedder)
-        opened.callback(store.close)
         synapses = SynapseStore()
         with ledger.transaction() as entry:
             synapses.create(entry.connection)
@@ -161,31 +170,25 @@ def open_app(
         semantic.load(
             read_glossary(settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, warn=say)
         )
-        recall = Recall(episodes=ledger, store=store, embedder=embedder, notice=say)
-        app = App(
+        yield App(
             settings=settings,
             database=database,
             folder=folder,
             ledger=ledger,
             semantic=semantic,
             synapses=synapses,
-            store=store,
-            recall=recall if memory else None,
-            index=embedder.id,
+            embedder=MiniLM(),
+            memory=memory,
+            seeding=seeding,
             say=say,
             progress=progress,
             opened=opened,
         )
-        if memory and seeding:
-            app.seed_once()
-        if memory:
-            app.bring_up_to_date()
-        yield app
 
 
 @dataclass(kw_only=True)
 class App:
-    """Everything opened. Made by `open_app`, valid inside its block only. `index` names what episodes are found by."""
+    """Everything opened. Made by `open_app`, valid inside its block only. For `memory` and `seeding` see there."""
 
     settings: Settings
     database: Database
@@ -193,13 +196,14 @@ class App:
     ledger: Ledger
     semantic: SemanticMemory
     synapses: SynapseStore
-    store: EpisodeStore
-    recall: Recall | None
-    index: str
+    embedder: Embedder
+    memory: bool
+    seeding: bool
     say: Say
     progress: DownloadProgress
     opened: ExitStack = field(repr=False)
     _warming: Thread | None = field(default=None, init=False, repr=False)
+    _ready_to_recall: bool = field(default=False, init=False, repr=False)
 
     @property
     def schema(self) -> Schema:
@@ -217,6 +221,19 @@ class App:
         return model
 
     @cached_property
+    def store(self) -> EpisodeStore:
+        """Where episodes are found by meaning. Cognee itself is imported when the store is first used."""
+        with suppress(ModelUnavailableError):
+            load_runtime()
+        store = CogneeStore(self.folder / "cognee", embedder=self.embedder)
+        self.opened.callback(store.close)
+        return store
+
+    @cached_property
+    def recall(self) -> Recall:
+        return Recall(episodes=self.ledger, store=self.store, embedder=self.embedder, notice=self.say)
+
+    @cached_property
     def stable(self) -> str:
         return stable_part(self.schema, self.database.facts)
 
@@ -232,14 +249,17 @@ class App:
             attempt,
             understand=self.understand,
             decline=decline,
+            habit=self.habit,
             recall=self.recalled,
             approach=self.approach,
             prompt=self.prompt,
             model=self.model,
             database=self,
-            journal=LedgerJournal(self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect),
+            journal=LedgerJournal(
+                self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect, habit=self.habit_name
+            ),
         ):
-            if grown.status is None:
+            if grown.wants_draft:
                 self._get_model_ready()
             yield grown
 
@@ -248,9 +268,17 @@ class App:
         intent = predict(question, grounding)
         return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
 
+    def habit(self, understood: Understood) -> Replay | None:
+        """The answer of what is so well learned that no model is asked, or None."""
+        return None
+
+    def habit_name(self, understood: Understood, sql: str) -> str:
+        return ""
+
     def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
-        if self.recall is None:
+        if not self.memory:
             return ()
+        self.get_ready_to_recall()
         with self.ledger.connection() as connection:
             misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
         return self.recall.recall(
@@ -263,18 +291,52 @@ class App:
             allowed=lambda episode: str(episode.id) not in misleading and self._still_holds(episode),
         )
 
-    def approach(self, understood: Understood) -> str:
-        bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.grain or understood.intent.tables)
+    def get_ready_to_recall(self) -> None:
+        """Seed a fresh brain and bring the episode store up to date, once. It imports Cognee, which takes seconds."""
+        if self._ready_to_recall:
+            return
+        self._ready_to_recall = True
+        if self.seeding:
+            self.seed_once()
+        self.bring_up_to_date()
+
+    def approach(self, attempt: Attempt) -> Chosen:
+        """The approach that procedural memory ranks first for the bucket, among those that have what they need."""
+        assert attempt.understood is not None, "an attempt is understood before it is approached"
+        material = self.material(attempt.understood)
+        if forced := _forced(self.settings):
+            return Chosen(forced.name, "asked for", forced.votes)
+        names = [approach.name for approach in APPROACHES if approach.fits(attempt, material)]
         with self.ledger.connection() as connection:
-            return self.synapses.best_next(connection, bucket, APPROACHES, time.time())[0].candidate
+            best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
+        taken = approach_named(best.candidate)
+        assert taken is not None, "only known approaches are candidates"
+        return Chosen(taken.name, _evidence(best), taken.votes)
 
     def prompt(self, attempt: Attempt) -> Prompt:
-        """What the model is shown next. A large schema is narrowed to what the question links to."""
-        assert attempt.understood is not None, "an attempt is understood before it is drafted"
-        stable = self.stable
-        if is_large(self.schema):
-            stable = narrowed_part(self.schema, self.database.facts, attempt.understood)
-        return write_prompt(attempt, stable=stable, facts=self.settings.facts)
+        """What the model is shown next, by the approach of the attempt."""
+        approach = approach_named(attempt.approach)
+        assert attempt.understood is not None and approach is not None, "an attempt is approached before it is drafted"
+        return approach.prompt(attempt, self.material(attempt.understood))
+
+    def material(self, understood: Understood) -> Material:
+        """What prompts are written from. A large schema is narrowed to what the question links to."""
+        large = is_large(self.schema)
+        return Material(
+            stable=narrowed_part(self.schema, self.database.facts, understood) if large else self.stable,
+            dialect=self.schema.dialect,
+            facts=self.settings.facts,
+            understand=self.understand,
+            shape=self._best_shape(understood.bucket),
+        )
+
+    def _best_shape(self, bucket: str) -> str:
+        """The skeleton that does best in a bucket, or `""` where none was right more often than wrong."""
+        now = time.time()
+        with self.ledger.connection() as connection:
+            known = self.synapses.synapses(connection, bucket, kind="skeleton")
+        good = [synapse for synapse in known if synapse.successes > synapse.failures]
+        return max(good, key=lambda synapse: rank(synapse, now)).target if good else ""
 
     def _get_model_ready(self) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled.
@@ -338,6 +400,7 @@ class App:
         Raises:
             FeedbackError: none is there, or the id fits several.
         """
+        self.get_ready_to_recall()
         found = self.ledger.episodes(bucket, batch=batch)
         if forgotten:
             ever = {event.subject: None for event in self.ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
@@ -416,9 +479,9 @@ class App:
         try:
             if len(self.ledger.outbox(_MANY_CHANGES)) == _MANY_CHANGES:
                 self.say("Writing the episodes into Cognee, once; this takes about half a minute …")
-            stands = standing(self.ledger, folder, index=self.index).state
+            stands = standing(self.ledger, folder, index=self.embedder.id).state
             if self.ledger.outbox(1) or stands not in ("current", "new"):
-                done = drain(self.ledger, self.store, text=indexed_text, folder=folder, index=self.index)
+                done = drain(self.ledger, self.store, text=indexed_text, folder=folder, index=self.embedder.id)
                 if done.rebuilt:
                     self.say(f"The episode store was damaged and is built anew from the ledger: {done.rebuilt}")
         except StoreError as trouble:
@@ -488,6 +551,32 @@ def decline(understood: Understood) -> Declined | None:
     if reason := understood.grounding.missing:
         return Declined("abstained", reason)
     return None
+
+
+def _forced(settings: Settings) -> Approach | None:
+    """The approach that the settings take for every question. Raises SettingsError where there is none of the name."""
+    if settings.approach is None:
+        return None
+    found = approach_named(settings.approach)
+    if found is None:
+        known = ", ".join(approach.name for approach in APPROACHES)
+        raise SettingsError(f"There is no approach {settings.approach!r}. Choose one of: {known}.")
+    return found
+
+
+def _bucket(understood: Understood) -> Bucket:
+    return Bucket(understood.bucket, understood.intent.kind, understood.intent.grain or understood.intent.tables)
+
+
+def _evidence(choice: Choice) -> str:
+    """Why an approach was chosen, in words."""
+    right = f"right {choice.successes} of {choice.successes + choice.failures} times"
+    return {
+        "bucket": f"{right} in this bucket",
+        "kind": f"{right} for this kind of question over other tables",
+        "tables": f"{right} over these tables for other kinds of question",
+        "untried": "not tried for such questions yet",
+    }[choice.level]
 
 
 def _verdict(word: str | None, sql: str | None) -> Verdict:

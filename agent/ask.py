@@ -1,4 +1,4 @@
-"""The loop: ground, recall, draft, check, run, (repair), answer, learn."""
+"""The loop: ground, (habit), recall, draft, check, run, (repair), answer, learn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from agent.attempt import OUTAGES, Attempt, Declined, Draft, Understood
+from agent.attempt import OUTAGES, Attempt, Chosen, Declined, Draft, Replay, Understood
 from agent.database.guard import CheckedQuery
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
@@ -28,7 +28,7 @@ class Database(Protocol):
 
 
 class Journal(Protocol):
-    """Where attempts are kept: started before the model is called, settled in one transaction after."""
+    """Where attempts are kept: started before a model is called, settled in one transaction after."""
 
     def start(self, attempt: Attempt) -> None: ...
 
@@ -40,8 +40,9 @@ def ask(
     *,
     understand: Callable[[str], Understood],
     decline: Callable[[Understood], Declined | None],
+    habit: Callable[[Understood], Replay | None],
     recall: Callable[[Understood], tuple[Recalled, ...]],
-    approach: Callable[[Understood], str],
+    approach: Callable[[Attempt], Chosen],
     prompt: Callable[[Attempt], Prompt],
     model: Model,
     database: Database,
@@ -50,25 +51,29 @@ def ask(
 ) -> Iterator[Attempt]:
     """Answer one question. Yields the attempt each time it has grown; the last one is settled.
 
-    `decline` says why a question gets no draft at all, or None. A draft that the guard or the database turns
-    down goes back to the model, at most twice. Never raises for what a model writes.
+    `decline` says why a question gets no draft at all, or None. `habit` answers what is so well learned that no
+    model is asked, or None. Else memories are recalled, an approach is chosen, and the model drafts; a draft that
+    the guard or the database turns down goes back to it, at most twice. Never raises for what a model writes.
     """
     began = clock()
     attempt = attempt.grown(understood=(understood := understand(attempt.question)))
     if declined := decline(understood):
         attempt = attempt.grown(status=declined.status, message=declined.message)
+    elif replay := habit(understood):
+        attempt = attempt.grown(path="habit", habit=replay.habit, recalled=(replay.recalled,)).drafted(replay.draft)
     else:
         yield attempt
         attempt = attempt.grown(recalled=recall(understood), recall_seconds=clock() - began)
-        attempt = attempt.grown(approach=approach(understood))
-    journal.start(attempt)
+        chosen = approach(attempt)
+        attempt = attempt.grown(approach=chosen.approach, why=chosen.why, votes=chosen.votes)
+        journal.start(attempt)
     yield attempt
     while attempt.wants_draft:
         try:
             shown = prompt(attempt)
             attempt = attempt.drafted(_judge(Draft(shown, model.complete(shown)), database))
         except ModelError as failure:
-            attempt = attempt.grown(status="failed", message=str(failure))
+            attempt = attempt.broken_off(str(failure))
         yield attempt
     attempt = attempt.concluded().grown(total_seconds=clock() - began)
     journal.settle(attempt)

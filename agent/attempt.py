@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
+from agent.database.comparing import same
 from agent.database.result import Result
 from agent.grounding import Grounding
 from agent.intent import Intent
@@ -14,10 +15,9 @@ from memory.recall import Recalled
 
 Status = Literal["answered", "abstained", "refused", "failed"]
 Path = Literal["habit", "model"]
-Aim = Literal["query", "note"]
 
 MOST_DRAFTS = 3
-"""One draft and at most two repairs."""
+"""One draft and at most two repairs, or three that vote."""
 
 _MISTAKES = """
     no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source foreign_function depth
@@ -53,17 +53,25 @@ class Draft:
 
     `prompt` is what the model was shown; None where no model was called. `rule` names the guard's rule that was
     broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
-    written. A `note` is no query: the model was asked to think first, and what it wrote is shown to it later.
+    written.
     """
 
     prompt: Prompt | None
     reply: Reply
-    aim: Aim = "query"
     sql: str = ""
     tables: tuple[str, ...] = ()
     result: Result | None = None
     problem: str = ""
     rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The approach to take and why. `votes` is how many drafts it makes to compare their results."""
+
+    approach: str
+    why: str = ""
+    votes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,9 @@ class Replay:
 class Attempt:
     """Everything about one try: what the model saw is what is stored, audited and learned from.
 
-    `status` is None while the attempt is open. `recall_seconds` and `total_seconds` are wall time.
+    `status` is None while the attempt is open. `habit` names the habit that answered. `approach` is empty, and no
+    model was shown anything, where a habit answered or the question was declined. `recall_seconds` and
+    `total_seconds` are wall time.
     """
 
     id: str
@@ -89,6 +99,8 @@ class Attempt:
     recalled: tuple[Recalled, ...] = ()
     recall_seconds: float = 0.0
     approach: str = ""
+    why: str = ""
+    votes: int = 1
     drafts: tuple[Draft, ...] = ()
     status: Status | None = None
     message: str = ""
@@ -108,12 +120,26 @@ class Attempt:
         return self.drafts[-1] if self.drafts else None
 
     @property
+    def answer(self) -> Draft | None:
+        """The draft that counts: of those that ran the one whose result most others share, the earliest among equals.
+
+        Where none ran it is the last.
+        """
+        ran = [draft for draft in self.drafts if draft.result is not None]
+        return max(ran, key=self.agreeing) if ran else self.last
+
+    def agreeing(self, draft: Draft) -> int:
+        """How many drafts gave the result of this one, itself included; 0 where it has none."""
+        mine = draft.result
+        return sum(mine is not None and one.result is not None and _agree(mine, one.result) for one in self.drafts)
+
+    @property
     def result(self) -> Result | None:
-        return self.last.result if self.last else None
+        return self.answer.result if self.answer else None
 
     @property
     def sql(self) -> str:
-        return self.last.sql if self.last else ""
+        return self.answer.sql if self.answer else ""
 
     @property
     def usage(self) -> Usage:
@@ -121,22 +147,35 @@ class Attempt:
 
     @property
     def wants_draft(self) -> bool:
-        """Whether another draft may help: none ran yet, drafts are left, and the model did not repeat itself."""
-        if self.status is not None or self.result is not None or len(self.drafts) >= MOST_DRAFTS:
+        """Whether another draft may help.
+
+        So it is until one ran, or, where several vote, until two agree; as long as drafts are left and the model
+        does not repeat a draft that did not work.
+        """
+        if self.status is not None or len(self.drafts) >= MOST_DRAFTS:
             return False
         if self.last and (self.last.reply.declined or self.last.rule in OUTAGES):
             return False
-        return len(self.drafts) < 2 or self.drafts[-1].reply.text != self.drafts[-2].reply.text
+        if self.votes > 1:
+            return len(self.drafts) < self.votes and all(self.agreeing(draft) < 2 for draft in self.drafts)
+        return self.result is None and (
+            len(self.drafts) < 2 or self.drafts[-1].reply.text != self.drafts[-2].reply.text
+        )
+
+    def broken_off(self, message: str) -> Attempt:
+        """Close the attempt because the model cannot be asked; a draft that ran before still counts."""
+        return self.concluded() if self.result is not None else replace(self, status="failed", message=message)
 
     def concluded(self) -> Attempt:
         """Close the attempt by what its last draft came to."""
         if self.status is not None:
             return self
-        last = self.last
-        if last is None:
+        answer, last = self.answer, self.last
+        if answer is None or last is None:
             return replace(self, status="failed", message="No draft was made.")
-        if last.result is not None:
-            return replace(self, status="answered", message=_cut(last.result))
+        if answer.result is not None:
+            told = filter(None, (self._vote(answer), _cut(answer.result)))
+            return replace(self, status="answered", message=" ".join(told))
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)
         if last.rule in OUTAGES:
@@ -150,6 +189,15 @@ class Attempt:
             message=f"{tried}. {last.problem} Put the question another way, teach the right SQL with "
             f'`hebbql feedback {self.id} --sql "…"`, or ask a larger model with --model.',
         )
+
+    def _vote(self, answer: Draft) -> str:
+        """How the drafts agreed, where several voted and not all gave the same."""
+        agreed, made = self.agreeing(answer), len(self.drafts)
+        return f"{agreed} of {made} drafts gave this result." if self.votes > 1 and agreed < made else ""
+
+
+def _agree(one: Result, other: Result) -> bool:
+    return one is other or same(one, other, ordered=False)
 
 
 def _cut(result: Result) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.attempt import Attempt
+from agent.attempt import Attempt, Understood
 from agent.database.fingerprint import fingerprint
 from agent.database.skeleton import skeleton
-from memory.ledger import Ledger
+from memory.ledger import Ledger, Transaction
 from procedural.synapse import Target
+
+HabitName = Callable[[Understood, str], str]
+"""Names the habit that a question and its SQL belong to, or `""`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +23,32 @@ class LedgerJournal:
     ledger: Ledger
     schema: str
     dialect: str
+    habit: HabitName = lambda _understood, _sql: ""
 
     def start(self, attempt: Attempt) -> None:
         with self.ledger.transaction() as entry:
-            entry.start_attempt(attempt.id, {"question": attempt.question, "model": attempt.model, **_read(attempt)})
+            self._start(entry, attempt)
 
     def settle(self, attempt: Attempt) -> None:
+        """Write how an attempt ended; one that asked no model is written whole, in this one transaction."""
+        body = body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit)
         with self.ledger.transaction() as entry:
-            entry.settle_attempt(attempt.id, body_of(attempt, schema=self.schema, dialect=self.dialect))
+            if not attempt.approach:
+                self._start(entry, attempt)
+            entry.settle_attempt(attempt.id, body)
+
+    def _start(self, entry: Transaction, attempt: Attempt) -> None:
+        entry.start_attempt(attempt.id, {"question": attempt.question, "model": attempt.model, **_read(attempt)})
 
 
-def body_of(attempt: Attempt, *, schema: str, dialect: str) -> dict[str, Any]:
+def body_of(
+    attempt: Attempt, *, schema: str, dialect: str, habit: HabitName = lambda _understood, _sql: ""
+) -> dict[str, Any]:
     """Write an attempt down: what was asked, recalled, shown, written, and what came out and what it cost."""
     result, usage = attempt.result, attempt.usage
+    named = attempt.habit
+    if not named and result and attempt.understood is not None:
+        named = habit(attempt.understood, attempt.sql)
     return {
         "question": attempt.question,
         "model": attempt.model,
@@ -43,10 +59,12 @@ def body_of(attempt: Attempt, *, schema: str, dialect: str) -> dict[str, Any]:
             for memory in attempt.recalled
         ],
         "approach": attempt.approach,
+        "why": attempt.why,
         "path": attempt.path,
+        "habit": named,
         "drafts": [
             {
-                "turns": [[turn.role, turn.text] for turn in draft.prompt.turns],
+                "turns": [[turn.role, turn.text] for turn in draft.prompt.turns] if draft.prompt else [],
                 "reply": draft.reply.text,
                 "sql": draft.sql,
                 "problem": draft.problem,
@@ -60,12 +78,18 @@ def body_of(attempt: Attempt, *, schema: str, dialect: str) -> dict[str, Any]:
         "skeleton": skeleton(attempt.sql, dialect) if result else "",
         "result": {"rows": len(result.rows), "fingerprint": fingerprint(result, ordered=False)} if result else None,
         "seconds": {"total": attempt.total_seconds, "recall": attempt.recall_seconds},
-        "usage": {"input": usage.input_tokens, "output": usage.output_tokens, "cost_usd": usage.cost_usd},
+        "usage": {
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "cache_read": usage.cache_read_tokens,
+            "cache_write": usage.cache_write_tokens,
+            "cost_usd": usage.cost_usd,
+        },
     }
 
 
 def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
-    """What fired in a settled attempt: its approach, the shape of its SQL, and the episodes it was shown.
+    """What fired in a settled attempt: its approach, the shape of its SQL, its habit, and the episodes it was shown.
 
     Nothing did where the model was never shown anything, as when none could be reached.
     """
@@ -73,6 +97,7 @@ def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
         return ()
     targets = [Target("approach", body["approach"])] if body.get("approach") else []
     targets += [Target("skeleton", body["skeleton"])] if body.get("skeleton") else []
+    targets += [Target("habit", body["habit"])] if body.get("habit") else []
     return (*targets, *(Target("episode", memory["episode"]) for memory in body.get("recalled", ())))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from agent.attempt import Attempt, Draft, Understood
+from agent.attempt import Attempt, Understood
 from agent.database.schema import ColumnFacts, Facts, Schema
 from agent.grounding import narrow
 from agent.models.port import Prompt, Turn
 from agent.settings import FactLevel
+from memory.episode import Episode
 from memory.semantic import Term
 
 _DIALECTS = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
@@ -66,20 +67,57 @@ def narrowed_part(schema: Schema, facts: Facts, understood: Understood) -> str:
     return stable_part(part, Facts(tuple(fact for fact in facts.columns if fact.table in shown)))
 
 
-def write_prompt(attempt: Attempt, *, stable: str, facts: FactLevel = "terms") -> Prompt:
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the question and the examples are written down.
+
+    `example` gives the two turns of a remembered episode, question and answer. `asked` gives the lines of the
+    question itself. `before` are turns between the examples and the question.
+    """
+
+    example: Callable[[Episode], tuple[str, str]]
+    asked: Callable[[Attempt], Sequence[str]]
+    before: tuple[Turn, ...] = ()
+
+
+def plain_example(episode: Episode) -> tuple[str, str]:
+    """Question and SQL only."""
+    return episode.question, episode.sql
+
+
+def plain_question(facts: FactLevel) -> Callable[[Attempt], Sequence[str]]:
+    """The question and what linking found, less what the examples say already."""
+
+    def asked(attempt: Attempt) -> Sequence[str]:
+        assert attempt.understood is not None, "an attempt is understood before it is drafted"
+        shown = [memory.episode.sql for memory in attempt.recalled]
+        return (attempt.question, *fact_lines(attempt.understood, shown, facts))
+
+    return asked
+
+
+def write_prompt(
+    attempt: Attempt,
+    *,
+    stable: str,
+    facts: FactLevel = "terms",
+    style: Style | None = None,
+) -> Prompt:
     """Build the next prompt of an attempt: solved examples, what linking found, the question, and its problems.
 
-    Examples are shown as earlier turns, question and SQL only, the most alike last (nearest to the question).
+    Examples are shown as earlier turns, the most alike last (nearest to the question); plainly where no `style`
+    is given.
     """
-    assert attempt.understood is not None, "an attempt is understood before it is drafted"
+    style = style or Style(plain_example, plain_question(facts))
     turns: list[Turn] = []
     for memory in reversed(attempt.recalled):
-        turns += [Turn("user", memory.episode.question), Turn("assistant", memory.episode.sql)]
-    shown = [memory.episode.sql for memory in attempt.recalled]
-    turns.append(Turn("user", "\n".join((attempt.question, *fact_lines(attempt.understood, shown, facts)))))
+        question, answer = style.example(memory.episode)
+        turns += [Turn("user", question), Turn("assistant", answer)]
+    turns += style.before
+    turns.append(Turn("user", "\n".join(style.asked(attempt))))
     for draft in attempt.drafts:
         written = draft.reply.text[:_LONGEST_REPLY] if draft.reply.text.strip() else "(nothing)"
-        turns += [Turn("assistant", written), Turn("user", _complaint(draft))]
+        turns += [Turn("assistant", written), Turn("user", complaint(draft.problem))]
     return Prompt(stable=stable, turns=tuple(turns))
 
 
@@ -154,5 +192,6 @@ def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _complaint(draft: Draft) -> str:
-    return f"That did not work: {draft.problem} Reply with the mended SELECT statement only."
+def complaint(problem: str) -> str:
+    """What a model is told of a query that did not work."""
+    return f"That did not work: {problem} Reply with the mended SELECT statement only."

@@ -26,7 +26,9 @@ class Settings:
 
     `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process may
     spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes
-    shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`).
+    shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`). `approach` is taken
+    for every question instead of the one that does best in its bucket. A habit is used from `habit_successes`
+    verified answers on, as long as its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -48,6 +50,10 @@ class Settings:
     context_tokens: int = 8_192
     recall_limit: int = 5
     facts: FactLevel = "terms"
+    approach: str | None = None
+    habits: bool = True
+    habit_successes: int = 3
+    habit_salience: float = 0.5
 
     @property
     def models(self) -> Path:
@@ -59,7 +65,7 @@ class Settings:
         """Read the variables that are set and not empty.
 
         Raises:
-            SettingsError: one is not a number above zero, no whole one where things are counted, or no level.
+            SettingsError: one is no number above zero, no whole one where things are counted, no level or no switch.
         """
         default = cls()
         words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}
@@ -89,6 +95,15 @@ class Settings:
                 f"HEBBQL_FACTS must be one of {', '.join(get_args(FactLevel))}, not {words['facts']!r}."
             )
 
+        def switch(name: str, usual: bool) -> bool:
+            word = words[name].lower()
+            if word not in ("", "on", "off"):
+                raise SettingsError(f"HEBBQL_{name.upper()} must be on or off, not {words[name]!r}.")
+            return usual if not word else word == "on"
+
+        salience = number("habit_salience") or default.habit_salience
+        if salience > 1:
+            raise SettingsError(f"HEBBQL_HABIT_SALIENCE must be at most 1, not {words['habit_salience']!r}.")
         if re.match(r"[a-z][a-z+]*:/", words["brain"]):
             raise SettingsError(f"HEBBQL_BRAIN and --brain take a folder, not {words['brain']!r}.")
 
@@ -112,4 +127,8 @@ class Settings:
             context_tokens=whole("context_tokens") or default.context_tokens,
             recall_limit=whole("recall_limit") or default.recall_limit,
             facts=fact_level(),
+            approach=words["approach"] or None,
+            habits=switch("habits", default.habits),
+            habit_successes=whole("habit_successes") or default.habit_successes,
+            habit_salience=salience,
         )

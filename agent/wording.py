@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
+from Stemmer import Stemmer
 
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u036f\u1e00-\u1eff"
 _MARKS = "\u0900-\u0d7f\u0e00-\u0e7f"  # vowel signs that belong to the letter before
@@ -54,12 +54,12 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stem(folded: str) -> str:
-    """The English stem (Porter 2, from snowballstemmer) of a folded word; other scripts stay as they are.
+    """The English stem (Porter 2, from PyStemmer) of a folded word; other scripts stay as they are.
 
     >>> stem("categories") == stem("category"), stem("ordered") == stem("orders")
     (True, True)
     """
-    return str(EnglishStemmer().stemWord(folded)) if folded.isascii() else folded
+    return str(Stemmer("english").stemWord(folded)) if folded.isascii() else folded
 
 
 def tokens(text: str) -> tuple[Token, ...]:

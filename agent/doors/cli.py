@@ -62,6 +62,16 @@ def ask(
     brain: Brain = None,
     model: ModelName = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing; answer from the schema.")] = False,
+    no_habit: Annotated[bool, typer.Option("--no-habit", help="Ask the model even where a habit knows.")] = False,
+    approach: Annotated[
+        str | None,
+        typer.Option(
+            "--approach",
+            metavar="NAME",
+            help="direct, values, skeleton, lessons, plan or vote; by default what did best in the bucket.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question, with the SQL that ran and the memories it used.
@@ -71,8 +81,12 @@ def ask(
     from agent.doors import rendering
 
     with _failures(as_json):
-        _app().check_question(question, _settings(db, brain, model))
-    with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app, rendering.progress(as_json) as show:
+        _app().check_question(question, _settings(db, brain, model, approach=approach))
+    choices: dict[str, Any] = {"approach": approach, "habits": False if no_habit else None}
+    with (
+        _opened(db, brain, model, as_json=as_json, memory=not no_memory, **choices) as app,
+        rendering.progress(as_json) as show,
+    ):
         for attempt in app.ask(question):
             show(attempt)
     places = {"--db": db, "--brain": brain}
@@ -215,20 +229,33 @@ def _app() -> Any:
     return agent.app
 
 
-def _settings(db: str | None = None, brain: Path | None = None, model: str | None = None) -> Any:
-    return _app().read_settings(os.environ, database=db, brain=brain, model=model)
+def _settings(
+    db: str | None = None,
+    brain: Path | None = None,
+    model: str | None = None,
+    **choices: Any,
+) -> Any:
+    return _app().read_settings(os.environ, database=db, brain=brain, model=model, **choices)
 
 
 @contextmanager
 def _opened(
-    db: str | None, brain: Path | None, model: str | None, *, as_json: bool, memory: bool = True, seeding: bool = True
+    db: str | None,
+    brain: Path | None,
+    model: str | None,
+    *,
+    as_json: bool,
+    memory: bool = True,
+    seeding: bool = True,
+    **choices: Any,
 ) -> Iterator[App]:
+    """The app, opened for one command; `choices` are further settings of the question."""
     from agent.doors import rendering
 
     with (
         _failures(as_json),
         _app().open_app(
-            _settings(db, brain, model),
+            _settings(db, brain, model, **choices),
             memory=memory,
             seeding=seeding,
             say=rendering.say(),

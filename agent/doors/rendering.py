@@ -113,7 +113,9 @@ def answer_json(attempt: Attempt) -> dict[str, Any]:
         "bucket": understood.bucket if understood else None,
         "path": attempt.path,
         "model": attempt.model,
+        "habit": attempt.habit or None,
         "approach": attempt.approach or None,
+        "approach_why": attempt.why or None,
         "recalled": [
             {
                 "episode": str(memory.episode.id),
@@ -161,7 +163,9 @@ def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
             if attempt.understood is None or not attempt.approach:
                 status.update("Recalling what worked before …")
             elif drafts == 0:
-                status.update(Text(f"{plain(attempt.model)} is writing SQL …"))
+                status.update(Text(f"{plain(attempt.model)} is writing SQL ({attempt.approach}: {attempt.why}) …"))
+            elif attempt.wants_draft and attempt.votes > 1:
+                status.update(Text(f"{plain(attempt.model)} is writing SQL again, to compare the results …"))
             elif attempt.wants_draft:
                 status.update(Text(f"Mending draft {drafts}: {plain(attempt.drafts[-1].problem)[:80]} …"))
 
@@ -275,10 +279,22 @@ def _footer(attempt: Attempt, options: str) -> str:
     cost = attempt.usage.cost_usd
     money = "" if not cost else f" · ${cost:.4f}"
     drafts = f" · {len(attempt.drafts)} drafts" if len(attempt.drafts) > 1 else ""
-    told = f"\n{plain(attempt.model)} · path: {attempt.path}{drafts} · {seconds}{money} · id {attempt.id}"
+    way = f" · {attempt.approach} ({plain(attempt.why)})" if attempt.approach else ""
+    who = f"{plain(attempt.model)} · " if attempt.path == "model" else ""
+    told = f"\n{who}path: {attempt.path}{way}{drafts}{_tokens(attempt)} · {seconds}{money} · id {attempt.id}"
     if attempt.status == "answered":
         told += f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
     return told
+
+
+def _tokens(attempt: Attempt) -> str:
+    """What the model read and wrote, with what of it a cache held."""
+    usage = attempt.usage
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    if not read:
+        return ""
+    cached = f" ({usage.cache_read_tokens:,} from cache)" if usage.cache_read_tokens else ""
+    return f" · {read:,}{cached} + {usage.output_tokens:,} tokens"
 
 
 def _json_cell(cell: object) -> object:

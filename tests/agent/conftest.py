@@ -13,7 +13,7 @@ import pytest
 
 from agent import ask as loop
 from agent.app import decline
-from agent.attempt import Attempt, Understood
+from agent.attempt import Attempt, Chosen, Understood
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import Result
@@ -95,7 +95,8 @@ class Bakery:
             understand=self.understand,
             decline=decline,
             recall=self.recalled,
-            approach=lambda _understood: "direct",
+            habit=lambda _understood: None,
+            approach=lambda _attempt: Chosen("direct"),
             prompt=lambda attempt: write_prompt(attempt, stable=stable),
             model=model,
             database=self,

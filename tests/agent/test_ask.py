@@ -342,7 +342,13 @@ def test_what_it_cost_is_the_sum_of_all_drafts(bakery: Bakery) -> None:
     first = Reply("SELECT Nme FROM Breads", usage=Usage(100, 10, 5, 6, 0.25))
     attempt = bakery.ask(QUESTION, first, Reply(RIGHT, usage=Usage(140, 12, 0, 0, 0.5)))
     assert attempt.usage == Usage(240, 22, 5, 6, 0.75)
-    assert settled(bakery, attempt)["usage"] == {"input": 240, "output": 22, "cost_usd": 0.75}
+    assert settled(bakery, attempt)["usage"] == {
+        "input": 240,
+        "output": 22,
+        "cache_read": 5,
+        "cache_write": 6,
+        "cost_usd": 0.75,
+    }
     unknown = bakery.ask(QUESTION, first, Reply(RIGHT, usage=Usage(1, 1, cost_usd=None)))
     assert unknown.usage.cost_usd is None
 

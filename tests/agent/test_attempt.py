@@ -61,3 +61,47 @@ def test_what_would_do_more_than_read_is_refused(rule: str) -> None:
 def test_a_cut_is_named(cut: str, said: str) -> None:
     closed = OPEN.drafted(draft(result=Result(("n",), ((1,),) * 1_000, cut))).concluded()
     assert closed.message == f"Only the first 1,000 rows are shown: the {said} cap was reached."
+
+
+# Votes
+
+TWO = Result(("m",), ((2,),))
+
+
+def test_where_drafts_vote_more_are_wanted_until_two_agree() -> None:
+    attempt = OPEN.grown(votes=3).drafted(draft("SELECT 1", result=ROWS))
+    assert attempt.wants_draft
+    assert attempt.drafted(draft("SELECT 2", result=TWO)).wants_draft
+    assert attempt.drafted(draft("SELECT 2", rule="failed")).wants_draft
+    agreed = attempt.drafted(draft("SELECT 1 AS one", result=Result(("one",), ((1.0,),))))
+    assert not agreed.wants_draft and agreed.agreeing(agreed.drafts[0]) == 2
+    assert not attempt.drafted(draft("SELECT 2", result=TWO)).drafted(draft("SELECT 3", rule="syntax")).wants_draft
+
+
+def test_the_result_that_most_drafts_share_is_the_answer() -> None:
+    attempt = OPEN.grown(votes=3)
+    for sql, result in (("SELECT 1", ROWS), ("SELECT 2", TWO), ("SELECT 1 + 1", TWO)):
+        attempt = attempt.drafted(draft(sql, result=result))
+    closed = attempt.concluded()
+    assert (closed.status, closed.sql, closed.result) == ("answered", "SELECT 2", TWO)
+    assert closed.message == "2 of 3 drafts gave this result."
+
+
+def test_where_no_two_agree_the_first_that_ran_counts_and_it_is_said() -> None:
+    attempt = OPEN.grown(votes=3).drafted(draft("SELECT x", rule="unknown_column"))
+    attempt = attempt.drafted(draft("SELECT 1", result=ROWS)).drafted(draft("SELECT 2", result=TWO))
+    closed = attempt.concluded()
+    assert (closed.sql, closed.message) == ("SELECT 1", "1 of 3 drafts gave this result.")
+
+
+def test_a_vote_in_which_nothing_ran_fails_as_any_other_attempt() -> None:
+    attempt = OPEN.grown(votes=3)
+    for number in range(3):
+        attempt = attempt.drafted(draft(f"SELECT {number}", rule="syntax"))
+    assert (attempt.concluded().status, attempt.wants_draft) == ("failed", False)
+
+
+def test_a_model_that_is_gone_fails_the_attempt_unless_a_draft_ran_before() -> None:
+    assert OPEN.broken_off("No network.").status == "failed"
+    voted = OPEN.grown(votes=3).drafted(draft(result=ROWS)).broken_off("No network.")
+    assert (voted.status, voted.result) == ("answered", ROWS)

@@ -58,7 +58,7 @@ def test_everything_about_the_attempt_is_in_it(bakery: Bakery) -> None:
     assert (written["status"], written["sql"]) == ("answered", SQL)
     assert written["skeleton"] == "SELECT _, SUM FROM _ GROUP BY _"
     assert written["result"]["rows"] == 3 and len(written["result"]["fingerprint"]) == 64
-    assert written["usage"] == {"input": 12, "output": 5, "cost_usd": 0.0}
+    assert written["usage"] == {"input": 12, "output": 5, "cache_read": 0, "cache_write": 0, "cost_usd": 0.0}
     assert written["seconds"] == {"total": attempt.total_seconds, "recall": attempt.recall_seconds}
 
 

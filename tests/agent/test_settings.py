@@ -20,11 +20,14 @@ def test_an_empty_environment_gives_the_shipped_database_and_no_keys() -> None:
 
 def test_every_field_has_a_variable() -> None:
     texts = {"database", "brain", "model", "data", "runs", "anthropic_key", "anthropic_base_url"}
-    texts |= {"openai_key", "openai_base_url"}
-    given = {"facts": "all"} | {field.name: "7" for field in fields(Settings) if field.name not in {*texts, "facts"}}
-    given |= {name: f"x-{name}" for name in texts}
+    texts |= {"openai_key", "openai_base_url", "approach"}
+    given = {field.name: "7" for field in fields(Settings)} | {name: f"x-{name}" for name in texts}
+    given |= {"facts": "all", "habits": "off", "habit_salience": "0.25"}
     settings = Settings.from_env({f"HEBBQL_{name.upper()}": value for name, value in given.items()})
+    assert settings.habits is False
     for name, value in given.items():
+        if name == "habits":
+            continue
         assert str(getattr(settings, name)) in {value, f"{value}.0"}, name
     assert isinstance(settings.row_cap, int) and isinstance(settings.runs, Path)
     assert settings.models == Path("x-runs") / "models"
@@ -70,3 +73,18 @@ def test_an_unknown_level_of_facts_is_refused_with_those_there_are() -> None:
     assert Settings.from_env({"HEBBQL_FACTS": "Values"}).facts == "values"
     with pytest.raises(SettingsError, match=r"HEBBQL_FACTS must be one of .*terms, values, all, not 'some'"):
         Settings.from_env({"HEBBQL_FACTS": "some"})
+
+
+def test_a_switch_is_on_or_off() -> None:
+    assert (Settings.from_env({"HEBBQL_HABITS": "OFF"}).habits, Settings.from_env({"HEBBQL_HABITS": "on"}).habits) == (
+        False,
+        True,
+    )
+    with pytest.raises(SettingsError, match=r"^HEBBQL_HABITS must be on or off, not 'maybe'"):
+        Settings.from_env({"HEBBQL_HABITS": "maybe"})
+
+
+def test_no_salience_is_above_one() -> None:
+    assert Settings.from_env({"HEBBQL_HABIT_SALIENCE": "1"}).habit_salience == 1
+    with pytest.raises(SettingsError, match=r"^HEBBQL_HABIT_SALIENCE must be at most 1, not '1.5'"):
+        Settings.from_env({"HEBBQL_HABIT_SALIENCE": "1.5"})

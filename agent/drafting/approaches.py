@@ -1,0 +1,149 @@
+"""Approaches: ways to go about a question, between which procedural memory chooses for each bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.attempt import Attempt, Understood
+from agent.drafting.plans import planned
+from agent.models.port import Prompt, Turn
+from agent.prompt import Style, complaint, fact_lines, plain_example, plain_question, write_prompt
+from agent.settings import FactLevel
+from memory.episode import Episode
+
+if TYPE_CHECKING:
+    from memory.lessons import Lesson
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What an approach writes its prompts from, besides the attempt.
+
+    `stable` comes first in every prompt. `shape` is the SQL skeleton that did best in the bucket, or `""`.
+    `lessons` are what went wrong in the bucket. `understand` links a question as it was linked when it was asked.
+    """
+
+    stable: str
+    dialect: str
+    facts: FactLevel
+    understand: Callable[[str], Understood]
+    shape: str = ""
+    lessons: tuple[Lesson, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """One way to go about a question.
+
+    `prompt` writes what the model is shown next. `fits` says whether there is what the approach works with; without
+    it the model would be asked just as `direct` does. `votes` is how many drafts are made to compare their results.
+    """
+
+    name: str
+    about: str
+    prompt: Callable[[Attempt, Material], Prompt]
+    fits: Callable[[Attempt, Material], bool] = lambda _attempt, _material: True
+    votes: int = 1
+
+
+def _direct(attempt: Attempt, material: Material) -> Prompt:
+    return write_prompt(attempt, stable=material.stable, facts=material.facts)
+
+
+def _values(attempt: Attempt, material: Material) -> Prompt:
+    """Each question, of the examples too, stands with what its words link to, so that all are written alike."""
+
+    def linked(understood: Understood) -> list[str]:
+        return [f"({line})" for line in fact_lines(understood, (), "all")]
+
+    def example(episode: Episode) -> tuple[str, str]:
+        return "\n".join((episode.question, *linked(material.understand(episode.question)))), episode.sql
+
+    def asked(attempt: Attempt) -> list[str]:
+        assert attempt.understood is not None, "an attempt is understood before it is drafted"
+        return [attempt.question, *linked(attempt.understood)]
+
+    return write_prompt(attempt, stable=material.stable, style=Style(example, asked))
+
+
+def _has_links(attempt: Attempt, _material: Material) -> bool:
+    return attempt.understood is not None and bool(fact_lines(attempt.understood, (), "all"))
+
+
+def _plan(attempt: Attempt, material: Material) -> Prompt:
+    """The model writes down what the query is made of before it writes the query, as the examples do."""
+    wanted = "(First say in comment lines what the query is made of, then write it.)"
+
+    def example(episode: Episode) -> tuple[str, str]:
+        return f"{episode.question}\n{wanted}", planned(episode.sql, material.dialect)
+
+    def asked(attempt: Attempt) -> list[str]:
+        return [*plain_question(material.facts)(attempt), wanted]
+
+    return write_prompt(attempt, stable=material.stable, style=Style(example, asked))
+
+
+def _skeleton(attempt: Attempt, material: Material) -> Prompt:
+    """The model is given the shape that did best in this bucket, and fills in names and literals."""
+
+    def example(episode: Episode) -> tuple[str, str]:
+        return f"{episode.question}\n(Shape: {episode.skeleton})", episode.sql
+
+    def asked(attempt: Attempt) -> list[str]:
+        return [*plain_question(material.facts)(attempt), f"(Shape: {_shape(attempt, material)})"]
+
+    return write_prompt(attempt, stable=material.stable, style=Style(example, asked))
+
+
+def _shape(attempt: Attempt, material: Material) -> str:
+    """The bucket's best shape; without one that of the nearest episode of the bucket."""
+    near = (memory.episode.skeleton for memory in attempt.recalled if memory.level == "bucket")
+    return material.shape or next(near, "")
+
+
+def _has_shape(attempt: Attempt, material: Material) -> bool:
+    return bool(_shape(attempt, material))
+
+
+def _lessons(attempt: Attempt, material: Material) -> Prompt:
+    """What went wrong in this bucket is shown as it went, with the fix where it is known."""
+    turns: list[Turn] = []
+    unmended = []
+    for lesson in reversed(material.lessons):
+        if lesson.fix_sql:
+            turns += [Turn("user", lesson.question), Turn("assistant", lesson.wrong_sql)]
+            turns += [Turn("user", complaint(lesson.problem)), Turn("assistant", lesson.fix_sql)]
+        else:
+            unmended.append(f"(Known to be wrong for {lesson.question!r}: {lesson.wrong_sql} {lesson.problem})")
+
+    def asked(attempt: Attempt) -> list[str]:
+        return [*plain_question(material.facts)(attempt), *unmended]
+
+    return write_prompt(attempt, stable=material.stable, style=Style(plain_example, asked, tuple(turns)))
+
+
+def _has_lessons(_attempt: Attempt, material: Material) -> bool:
+    return bool(material.lessons)
+
+
+def _vote(attempt: Attempt, material: Material) -> Prompt:
+    """Each draft comes from another approach and does not see the others."""
+    write = (_direct, _plan, _values)[len(attempt.drafts) % 3]
+    return write(attempt.grown(drafts=()), material)
+
+
+APPROACHES: tuple[Approach, ...] = (
+    Approach("direct", "question to SQL, after the examples", _direct),
+    Approach("values", "what the words link to stands with every question", _values, _has_links),
+    Approach("skeleton", "the shape that did best here is given, to be filled in", _skeleton, _has_shape),
+    Approach("lessons", "what went wrong here is shown with its fix", _lessons, _has_lessons),
+    Approach("plan", "what the query is made of is written down before the query", _plan),
+    Approach("vote", "up to three drafts from three approaches; the result most agree on counts", _vote, votes=3),
+)
+"""Cheapest first, because ties are broken by this order. To add one, add an entry."""
+
+
+def approach_named(name: str) -> Approach | None:
+    return next((approach for approach in APPROACHES if approach.name == name), None)
