@@ -31,6 +31,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         settings = replace(read_settings(os.environ, brain=Path(scratch)), recall_limit=given.limit)
         with open_app(settings, say=lambda text: print(text, file=sys.stderr)) as app:
+            app.get_ready_to_recall()
             pool = {shape(app, episode.sql) for episode in app.ledger.episodes()}
             asked = [(pair.question, shape(app, pair.sql)) for pair in read_pairs(given.questions)]
             found = [(wanted, recalled(app, question)) for question, wanted in asked]

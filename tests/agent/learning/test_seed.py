@@ -15,6 +15,7 @@ from agent.database.result import Result
 from agent.learning.questions import Pair, QuestionFileError
 from agent.learning.seed import Refused, Source, Unverified, episode_of, verify
 from agent.settings import Settings
+from memory.embedder import MiniLM
 from memory.ledger import EventKind
 from memory.semantic import SemanticMemory
 
@@ -93,20 +94,22 @@ def test_an_episode_holds_the_question_as_it_is_read_and_the_sql_in_one_spelling
 @pytest.fixture
 def app(bakery: Bakery, tmp_path: Path) -> App:
     """The application on the bakery, with episodes in memory."""
-    return App(
+    app = App(
         settings=Settings(data=tmp_path, runs=tmp_path),
         database=bakery.database,
         folder=tmp_path,
         ledger=bakery.ledger,
         semantic=SemanticMemory(bakery.ledger),
         synapses=bakery.synapses,
-        store=bakery.store,
-        index="minilm",
-        recall=bakery.recall,
+        embedder=MiniLM(),
+        memory=True,
+        seeding=False,
         say=lambda _told: None,
         progress=lambda *_told: None,
         opened=ExitStack(),
     )
+    app.store = bakery.store
+    return app
 
 
 def packed(tmp_path: Path, *lines: Mapping[str, object]) -> Path:
