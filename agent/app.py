@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -22,7 +20,6 @@ from uuid import UUID
 from agent import ask as loop
 from agent.attempt import Attempt, Chosen, Declined, Replay, Understood
 from agent.database.guard import CheckedQuery, check
-from agent.database.naming import quoted
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
@@ -55,7 +52,7 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from procedural.forgetting import episodes_to_forget
-from procedural.store import Bucket, Choice, SynapseStore, replayed
+from procedural.store import Bucket, Choice, SynapseStore
 from procedural.synapse import rank
 
 __all__ = [
@@ -220,12 +217,16 @@ class App:
         self.opened.callback(model.close)
         return model
 
+    @property
+    def store_folder(self) -> Path:
+        return self.folder / "cognee"
+
     @cached_property
     def store(self) -> EpisodeStore:
         """Where episodes are found by meaning. Cognee itself is imported when the store is first used."""
         with suppress(ModelUnavailableError):
             load_runtime()
-        store = CogneeStore(self.folder / "cognee", embedder=self.embedder)
+        store = CogneeStore(self.store_folder, embedder=self.embedder)
         self.opened.callback(store.close)
         return store
 
@@ -379,7 +380,7 @@ class App:
         teacher = Teacher(
             ledger=self.ledger,
             synapses=self.synapses,
-            run=self._checked_run,
+            run=self.checked_run,
             schema=self.schema.fingerprint,
             dialect=self.schema.dialect,
         )
@@ -455,7 +456,7 @@ class App:
         pairs = read_pairs(path)
         batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
         source = Source(f"seed:{path.stem}", "gold", batch, self.schema.fingerprint, self.schema.dialect)
-        episodes, refused = verified(pairs, run=self._checked_run, understand=self.understand, source=source)
+        episodes, refused = verified(pairs, run=self.checked_run, understand=self.understand, source=source)
         with self.ledger.transaction() as entry:
             report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
             entry.append(EventKind.BATCH_OPENED, batch, report)
@@ -475,7 +476,7 @@ class App:
 
     def bring_up_to_date(self) -> None:
         """Bring the episode store to what the ledger says. When it cannot be, the changes stay queued."""
-        folder = self.folder / "cognee"
+        folder = self.store_folder
         try:
             if len(self.ledger.outbox(_MANY_CHANGES)) == _MANY_CHANGES:
                 self.say("Writing the episodes into Cognee, once; this takes about half a minute …")
@@ -491,7 +492,8 @@ class App:
     def _shipped_pack(self) -> Path:
         return self.settings.data / "seeds" / f"{self.schema.name}.jsonl"
 
-    def _checked_run(self, sql: str) -> Result:
+    def checked_run(self, sql: str) -> Result:
+        """Check SQL, then run it. Raises QueryRejected, QueryFailed."""
         return self.run(self.check(sql))
 
     def _still_holds(self, episode: Episode) -> bool:
@@ -628,6 +630,8 @@ def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:
 
     Opens the brain as a question does, so it settles what a crash left; it loads no seed pack.
     """
+    from agent import checks
+
     with ExitStack() as opened:
         tried: list[App | None] = []
 
@@ -639,101 +643,29 @@ def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:
                 raise Broken("not looked at: the brain could not be opened", "Mend what is said above first.")
             return tried[0]
 
-        checks = (
-            Check("python", _check_python),
-            Check("disk", lambda: _check_disk(settings)),
-            Check("database", lambda: _check_database(settings)),
-            Check("brain", lambda: _check_ledger(app())),
-            Check("guard", lambda: _check_guard(app())),
-            Check("embedder", _check_embedder),
-            Check("episodes", lambda: _check_store(app())),
-            Check("model", lambda: _check_model(settings)),
+        def database() -> str:
+            with closing(open_database(settings.database, deadline=settings.sql_deadline)) as found:
+                return checks.check_database(found.schema, found.run)
+
+        def episodes() -> str:
+            app().bring_up_to_date()
+            return checks.check_episodes(app().store_folder, app().ledger, app().store)
+
+        def model() -> str:
+            with closing(_choose(settings)) as chosen:
+                missing = needs_pull(chosen, folder=settings.models)
+            local = {one.name: one.verified for one in models(settings) if one.kind == "local"}
+            key = bool(settings.anthropic_key)
+            return checks.check_model(chosen.name, missing=missing, has_key=key, verified=local.get(chosen.name))
+
+        wanted = (
+            Check("python", checks.check_python),
+            Check("disk", lambda: checks.check_disk(settings.runs)),
+            Check("database", database),
+            Check("brain", lambda: checks.check_brain(app().folder, app().ledger, app().synapses)),
+            Check("guard", lambda: checks.check_guard(app().schema, app().checked_run)),
+            Check("embedder", lambda: checks.check_embedder(MiniLM())),
+            Check("episodes", episodes),
+            Check("model", model),
         )
-        return examine(checks, foreseen=(*USAGE_ERRORS, *FAILURES))
-
-
-def _check_python() -> str:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if not (3, 11) <= sys.version_info[:2] < (3, 13):
-        raise Broken(f"Python {version}", "Use Python 3.11 or 3.12: set HEBBQL_PYTHON and run scripts/ask again.")
-    return f"Python {version}"
-
-
-def _check_disk(settings: Settings) -> str:
-    folder = next(path for path in (settings.runs, *settings.runs.parents) if path.exists())
-    free = shutil.disk_usage(folder).free
-    if free < 500_000_000:
-        raise Broken(f"{free / 1e6:,.0f} MB free for {settings.runs}", "Make room, or set HEBBQL_RUNS to another disk.")
-    return f"{free / 1e9:,.1f} GB free"
-
-
-def _check_database(settings: Settings) -> str:
-    with closing(open_database(settings.database, deadline=settings.sql_deadline)) as database:
-        database.run(f"SELECT COUNT(*) FROM {quoted(database.schema.tables[0].name, database.schema.dialect)}")
-        return f"{database.schema.name} ({database.schema.dialect}), {len(database.schema.tables)} tables, readable"
-
-
-def _check_ledger(app: App) -> str:
-    seen = app.ledger.verify()
-    if not seen.ok:
-        raise Broken("; ".join(seen.problems), f"Restore {app.folder} from a copy: its history was changed.")
-    moved = replayed(event.content for event in app.ledger.events(kinds=(EventKind.WEIGHTS_MOVED,)))
-    with app.ledger.connection() as connection:
-        if moved != app.synapses.synapses(connection):
-            raise Broken("the synapses are not what the ledger leads to", f"Restore {app.folder} from a copy.")
-    held = sum(counted.active for counted in app.ledger.buckets())
-    return f"{app.folder}: {seen.events} events, chain verified, {held} episodes, {len(moved)} synapses"
-
-
-def _check_guard(app: App) -> str:
-    table = quoted(app.schema.tables[0].name, app.schema.dialect)
-    hostile = (
-        f"DELETE FROM {table}",
-        f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d",
-        "ATTACH 'x' AS y",
-    )
-    for sql in hostile:
-        try:
-            app.check(sql)
-        except QueryRejected:
-            continue
-        raise Broken(f"the guard let pass: {sql}", "Do not use this build; report it.")
-    app.run(app.check(f"SELECT COUNT(*) FROM {table}"))
-    return f"{len(hostile)} hostile statements refused, a harmless one runs"
-
-
-def _check_embedder() -> str:
-    embedder = MiniLM()
-    embedder.embed(["How many customers are there?"])
-    return f"{embedder.id}, {embedder.dimensions} dimensions"
-
-
-def _check_store(app: App) -> str:
-    if waiting := app.ledger.outbox(1):
-        raise Broken(
-            f"changes from number {waiting[0].number} on wait for Cognee", "Ask any question: it retries them."
-        )
-    wrong = []
-    for counted in app.ledger.buckets():
-        expected = {episode.id for episode in app.ledger.episodes(counted.bucket)}
-        if expected != app.store.members(counted.bucket):
-            wrong.append(counted.bucket)
-    if wrong:
-        raise Broken(
-            f"{len(wrong)} buckets differ from the ledger: {', '.join(wrong[:3])}",
-            f"Delete {app.folder / 'cognee'}; the next question rebuilds it from the ledger.",
-        )
-    return "every bucket in Cognee holds what the ledger says"
-
-
-def _check_model(settings: Settings) -> str:
-    model = _choose(settings)
-    with closing(model):
-        if entry := needs_pull(model, folder=settings.models):
-            raise Broken(f"{entry.name} is not here", f"hebbql models pull {entry.alias}")
-    if model.name.startswith("claude") and not settings.anthropic_key:
-        raise Broken(f"no key for {model.name}", "Set ANTHROPIC_API_KEY, or choose another model with --model.")
-    known = {one.name: one for one in models(settings)}
-    if (listed := known.get(model.name)) and listed.kind == "local":
-        return f"{model.name}, {'verified by hash' if listed.verified else 'present, not verified'}"
-    return f"{model.name} (not called)"
+        return examine(wanted, foreseen=(*USAGE_ERRORS, *FAILURES))
