@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 KEYS = [
     *("id", "question", "status", "sql", "columns", "rows", "row_count", "truncated", "intent", "bucket", "path"),
-    *("model", "approach", "recalled", "attempts", "seconds", "usage", "message"),
+    *("model", "habit", "approach", "approach_why", "recalled", "attempts", "seconds", "usage", "message"),
 ]
 
 BRAZIL = "How many customers are there in Brazil?"
