@@ -47,6 +47,7 @@ from memory.episode import Episode
 from memory.errors import BrainError, BrainForeignError
 from memory.lease import writer_lease
 from memory.ledger import EventKind, Ledger
+from memory.lessons import Lessons
 from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
@@ -306,13 +307,13 @@ class App:
         assert attempt.understood is not None, "an attempt is understood before it is approached"
         material = self.material(attempt.understood)
         if forced := _forced(self.settings):
-            return Chosen(forced.name, "asked for", forced.votes)
+            return forced.chosen("asked for", material)
         names = [approach.name for approach in APPROACHES if approach.fits(attempt, material)]
         with self.ledger.connection() as connection:
             best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
         taken = approach_named(best.candidate)
         assert taken is not None, "only known approaches are candidates"
-        return Chosen(taken.name, _evidence(best), taken.votes)
+        return taken.chosen(_evidence(best), material)
 
     def prompt(self, attempt: Attempt) -> Prompt:
         """What the model is shown next, by the approach of the attempt."""
@@ -328,7 +329,8 @@ class App:
             dialect=self.schema.dialect,
             facts=self.settings.facts,
             understand=self.understand,
-            shape=self._best_shape(understood.bucket),
+            shape=self._best_shape(understood.bucket) if self.memory else "",
+            lessons=Lessons(self.ledger).of(understood.bucket) if self.memory else (),
         )
 
     def _best_shape(self, bucket: str) -> str:

@@ -65,7 +65,7 @@ def ask(
         yield attempt
         attempt = attempt.grown(recalled=recall(understood), recall_seconds=clock() - began)
         chosen = approach(attempt)
-        attempt = attempt.grown(approach=chosen.approach, why=chosen.why, votes=chosen.votes)
+        attempt = attempt.taking(chosen)
         journal.start(attempt)
     yield attempt
     while attempt.wants_draft:

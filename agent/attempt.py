@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent.database.comparing import same
 from agent.database.result import Result
@@ -12,6 +12,9 @@ from agent.grounding import Grounding
 from agent.intent import Intent
 from agent.models.port import Prompt, Reply, Usage
 from memory.recall import Recalled
+
+if TYPE_CHECKING:  # it brings SQLAlchemy
+    from memory.lessons import Lesson
 
 Status = Literal["answered", "abstained", "refused", "failed"]
 Path = Literal["habit", "model"]
@@ -67,11 +70,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The approach to take and why. `votes` is how many drafts it makes to compare their results."""
+    """The approach to take and why. `votes` is how many drafts it makes to compare their results.
+
+    `lessons` are those that it shows to the model.
+    """
 
     approach: str
     why: str = ""
     votes: int = 1
+    lessons: tuple[Lesson, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ class Attempt:
     approach: str = ""
     why: str = ""
     votes: int = 1
+    lessons: tuple[Lesson, ...] = ()
     drafts: tuple[Draft, ...] = ()
     status: Status | None = None
     message: str = ""
@@ -111,6 +119,9 @@ class Attempt:
     def grown(self, **parts: object) -> Attempt:
         """The same attempt with more known about it."""
         return replace(self, **parts)  # type: ignore[arg-type]
+
+    def taking(self, chosen: Chosen) -> Attempt:
+        return replace(self, approach=chosen.approach, why=chosen.why, votes=chosen.votes, lessons=chosen.lessons)
 
     def drafted(self, draft: Draft) -> Attempt:
         return replace(self, drafts=(*self.drafts, draft))

@@ -58,6 +58,7 @@ def body_of(
             {"episode": str(memory.episode.id), "score": memory.score, "level": memory.level, "why": memory.why}
             for memory in attempt.recalled
         ],
+        "lessons": [str(lesson.id) for lesson in attempt.lessons],
         "approach": attempt.approach,
         "why": attempt.why,
         "path": attempt.path,

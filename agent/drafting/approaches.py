@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.attempt import Attempt, Understood
+from agent.attempt import Attempt, Chosen, Understood
 from agent.drafting.plans import planned
 from agent.models.port import Prompt, Turn
 from agent.prompt import Style, complaint, fact_lines, plain_example, plain_question, write_prompt
@@ -22,7 +22,7 @@ class Material:
     """What an approach writes its prompts from, besides the attempt.
 
     `stable` comes first in every prompt. `shape` is the SQL skeleton that did best in the bucket, or `""`.
-    `lessons` are what went wrong in the bucket. `understand` links a question as it was linked when it was asked.
+    `lessons` are what went wrong there. `understand` links a question as it was linked when it was asked.
     """
 
     stable: str
@@ -38,7 +38,8 @@ class Approach:
     """One way to go about a question.
 
     `prompt` writes what the model is shown next. `fits` says whether there is what the approach works with; without
-    it the model would be asked just as `direct` does. `votes` is how many drafts are made to compare their results.
+    it the model would be asked just as `direct` does. `votes` is how many drafts are made to compare their results,
+    and `shows_lessons` whether it shows those of the bucket.
     """
 
     name: str
@@ -46,6 +47,11 @@ class Approach:
     prompt: Callable[[Attempt, Material], Prompt]
     fits: Callable[[Attempt, Material], bool] = lambda _attempt, _material: True
     votes: int = 1
+    shows_lessons: bool = False
+
+    def chosen(self, why: str, material: Material) -> Chosen:
+        """This approach as the loop takes it."""
+        return Chosen(self.name, why, self.votes, material.lessons if self.shows_lessons else ())
 
 
 def _direct(attempt: Attempt, material: Material) -> Prompt:
@@ -111,7 +117,7 @@ def _lessons(attempt: Attempt, material: Material) -> Prompt:
     """What went wrong in this bucket is shown as it went, with the fix where it is known."""
     turns: list[Turn] = []
     unmended = []
-    for lesson in reversed(material.lessons):
+    for lesson in reversed(attempt.lessons):
         if lesson.fix_sql:
             turns += [Turn("user", lesson.question), Turn("assistant", lesson.wrong_sql)]
             turns += [Turn("user", complaint(lesson.problem)), Turn("assistant", lesson.fix_sql)]
@@ -138,7 +144,7 @@ APPROACHES: tuple[Approach, ...] = (
     Approach("direct", "question to SQL, after the examples", _direct),
     Approach("values", "what the words link to stands with every question", _values, _has_links),
     Approach("skeleton", "the shape that did best here is given, to be filled in", _skeleton, _has_shape),
-    Approach("lessons", "what went wrong here is shown with its fix", _lessons, _has_lessons),
+    Approach("lessons", "what went wrong here is shown with its fix", _lessons, _has_lessons, shows_lessons=True),
     Approach("plan", "what the query is made of is written down before the query", _plan),
     Approach("vote", "up to three drafts from three approaches; the result most agree on counts", _vote, votes=3),
 )

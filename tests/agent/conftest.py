@@ -8,22 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent import ask as loop
 from agent.app import decline
-from agent.attempt import Attempt, Chosen, Understood
+from agent.attempt import Attempt, Replay, Understood
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import Result
+from agent.drafting.approaches import Material, approach_named
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.feedback import Teacher
 from agent.models.port import Model, ModelError, Reply
 from agent.models.recorded import ScriptedModel
-from agent.prompt import stable_part, write_prompt
+from agent.prompt import stable_part
 from memory.embedder import MiniLM
 from memory.episode import Episode
 from memory.ledger import EventKind, Ledger
@@ -32,6 +34,13 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.reference_store import ReferenceStore
 from procedural.store import SynapseStore, replayed
 from procedural.synapse import Synapse
+
+Habit = Callable[[Understood], Replay | None]
+
+
+def _no_habit(_understood: Understood) -> None:
+    """Nothing is so well learned."""
+
 
 BAKERY = """
 CREATE TABLE Bakers (BakerID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Town TEXT);
@@ -87,17 +96,30 @@ class Bakery:
     def run(self, query: CheckedQuery) -> Result:
         return self.database.run(query.sql)
 
-    def asking(self, question: str, model: Model) -> Iterator[Attempt]:
-        """The loop on a question, wired as in the application. The attempt's id is new."""
+    def material(self, understood: Understood, **known: Any) -> Material:
+        """What approaches write prompts from; `known` is what procedural memory would add."""
         stable = stable_part(self.database.schema, self.database.facts)
+        return Material(stable=stable, dialect="sqlite", facts="terms", understand=self.understand, **known)
+
+    def asking(
+        self, question: str, model: Model, *, approach: str = "direct", habit: Habit = _no_habit, **known: Any
+    ) -> Iterator[Attempt]:
+        """The loop on a question, wired as in the application. The attempt's id is new."""
+        taken = approach_named(approach)
+        assert taken is not None
+
+        def material(attempt: Attempt) -> Material:
+            assert attempt.understood is not None
+            return self.material(attempt.understood, **known)
+
         return loop.ask(
             Attempt(id=f"a{next(self.ids)}", question=question, model=model.name),
             understand=self.understand,
             decline=decline,
             recall=self.recalled,
-            habit=lambda _understood: None,
-            approach=lambda _attempt: Chosen("direct"),
-            prompt=lambda attempt: write_prompt(attempt, stable=stable),
+            habit=habit,
+            approach=lambda attempt: taken.chosen("asked for", material(attempt)),
+            prompt=lambda attempt: taken.prompt(attempt, material(attempt)),
             model=model,
             database=self,
             journal=LedgerJournal(self.ledger, schema=self.database.schema.fingerprint, dialect="sqlite"),
