@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import time
@@ -13,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, text, update
+from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, select, text, update
 
 from memory import lexicon
 from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
@@ -35,16 +36,17 @@ from memory.opening import (
     holds_tables,
     sqlite_file,
 )
-from memory.tables import ATTEMPTS, BRAIN, CONTENT, EPISODES, LEDGER, METADATA, OUTBOX
+from memory.tables import ATTEMPTS, BRAIN, CONTENT, EPISODES, LEDGER, LESSONS, MASKED_QUESTIONS, METADATA, OUTBOX
 
-FORMAT = 1
-"""Raised when the tables or the meaning of an event change."""
+FORMAT = 2
+"""Raised when the tables or the meaning of an event change; `memory.migrating` then takes older brains along."""
 
 
 class EventKind(StrEnum):
     """What can happen to a brain. A kind is never renamed: old events keep their word."""
 
     BRAIN_CREATED = "brain_created"
+    BRAIN_UPGRADED = "brain_upgraded"
     SCHEMA_SEEN = "schema_seen"
     TERM_TAUGHT = "term_taught"
     BATCH_OPENED = "batch_opened"
@@ -57,6 +59,9 @@ class EventKind(StrEnum):
     FEEDBACK_GIVEN = "feedback_given"
     WEIGHTS_MOVED = "weights_moved"
     BUCKET_DOUBTED = "bucket_doubted"
+    LESSON_LEARNED = "lesson_learned"
+    LESSON_RESOLVED = "lesson_resolved"
+    LESSON_DROPPED = "lesson_dropped"
 
 
 Action = Literal["remember", "forget", "rewrite"]
@@ -199,6 +204,10 @@ class Transaction:
         self._between("episode row")
         lexicon.add(self.connection, position, episode.question, episode.masked)
         self._between("episode words")
+        self.connection.execute(
+            insert(MASKED_QUESTIONS).values(position=position, digest=masked_digest(episode.masked))
+        )
+        self._between("masked question")
         self._queue(position, "remember", episode.bucket, str(episode.id))
         return True
 
@@ -214,16 +223,15 @@ class Transaction:
         position = self.append(EventKind.EPISODE_FORGOTTEN, str(id), {"reason": reason})
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(state="forgotten"))
         self._between("episode row")
-        lexicon.remove(self.connection, known.position)
-        self._between("episode words")
+        self._take_out(known.position)
         self._queue(position, "forget", known.bucket, str(id))
         return True
 
     def erase(self, id: uuid.UUID, reason: str = "") -> bool:
-        """Take an episode's content out of everything, and out of every attempt that shows it.
+        """Take an episode's content out of everything, and out of every attempt and lesson that shows it.
 
         What stays is that an episode with this id was there, and the hashes of what is gone. The bucket's dataset
-        is queued to be written anew without it. False, and no change, when it was erased before and no attempt has
+        is queued to be written anew without it. False, and no change, when it was erased before and nothing has
         shown it since.
 
         Raises:
@@ -241,8 +249,9 @@ class Transaction:
         blank = {"state": "erased", "kind": "", "tables": "[]", "batch": ""}
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(blank))
         self._between("episode row")
-        lexicon.remove(self.connection, known.position)
-        self._between("episode words")
+        self._take_out(known.position)
+        self.connection.execute(delete(LESSONS).where(LESSONS.c.position.in_(gone)))
+        self._between("lessons erased")
         self._queue(position, "rewrite", known.bucket, str(id))
         self.erased = True
         return True
@@ -307,6 +316,13 @@ class Transaction:
         self.connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.id == id).values(state=state, settled=position))
         self._between("attempt row")
 
+    def _take_out(self, position: int) -> None:
+        """Find the episode that was remembered here no more, neither by its words nor by its masked question."""
+        lexicon.remove(self.connection, position)
+        self._between("episode words")
+        self.connection.execute(delete(MASKED_QUESTIONS).where(MASKED_QUESTIONS.c.position == position))
+        self._between("masked question")
+
     def _queue(self, position: int, action: Action, bucket: str, subject: str) -> None:
         number = self.connection.execute(select(func.coalesce(func.max(OUTBOX.c.number), 0) + 1)).scalar_one()
         self.connection.execute(
@@ -324,28 +340,45 @@ class Transaction:
         return row
 
     def _showing(self, id: uuid.UUID) -> list[int]:
-        """Positions of all contents that hold the episode, and of all attempts that name its id or ask its question."""
+        """Positions of all contents that hold the episode: its own; lessons with its question or SQL; attempts that
+        name it or such a lesson, or ask its question; and the lessons of those attempts.
+        """
         own = select(LEDGER.c.position).where(
             LEDGER.c.subject == str(id),
             LEDGER.c.kind.in_((EventKind.EPISODE_REMEMBERED, EventKind.EPISODE_FORGOTTEN)),
         )
-        kept = select(CONTENT.c.position, CONTENT.c.body).join(LEDGER, LEDGER.c.position == CONTENT.c.position)
-        kept = kept.where(CONTENT.c.body.is_not(None))
+        kept = select(CONTENT.c.position, CONTENT.c.body, LEDGER.c.subject)
+        kept = kept.join(LEDGER, LEDGER.c.position == CONTENT.c.position).where(CONTENT.c.body.is_not(None))
         found = set(self.connection.execute(kept.where(LEDGER.c.position.in_(own))).scalars())
-        marks = [str(id)]
-        for body in self.connection.execute(kept.where(LEDGER.c.position.in_(found))).scalars("body"):
-            if question := json.loads(body).get("question"):
-                marks.append(canonical({"": question})[4:-1])
-        told = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
-        shown = kept.add_columns(LEDGER.c.subject).where(LEDGER.c.kind.in_(told))
-        subjects = {
+        bodies = [json.loads(row.body) for row in self.connection.execute(kept.where(LEDGER.c.position.in_(found)))]
+        questions = {body["question"] for body in bodies if body.get("question")}
+        marks = [str(id), *(canonical({"": question})[4:-1] for question in questions)]
+        telling = kept.where(LEDGER.c.kind.in_((EventKind.LESSON_LEARNED, EventKind.LESSON_RESOLVED)))
+        lessons = self.connection.execute(telling).all()
+        told = set(
+            self.connection.execute(
+                select(LESSONS.c.id).where((LESSONS.c.wrong == str(id)) | (LESSONS.c.fix == str(id)))
+            ).scalars()
+        )
+        written = {body["sql"] for body in bodies if "sql" in body}
+        for row in lessons:
+            lesson = json.loads(row.body)
+            if {lesson["wrong_sql"], lesson["fix_sql"]} & written or any(mark in row.body for mark in marks):
+                told.add(row.subject)
+        trying = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
+        shown = kept.where(LEDGER.c.kind.in_(trying))
+        attempts = {
             row.subject
             for row in self.connection.execute(shown.execution_options(yield_per=200))
-            if any(mark in row.body for mark in marks)
+            if any(mark in row.body for mark in (*marks, *told))
         }
-        for attempt in sorted(subjects):
+        for attempt in sorted(attempts):
             whole = shown.where(LEDGER.c.subject == attempt)
             found.update(self.connection.execute(whole).scalars("position"))
+        for row in lessons:
+            if json.loads(row.body)["origin"].partition(":")[2] in attempts:
+                told.add(row.subject)
+        found.update(row.position for row in lessons if row.subject in told)
         return sorted(found)
 
 
@@ -378,6 +411,8 @@ class Ledger:
         `database` names the one database that the brain is about. `clock` gives seconds since 1970, UTC.
         `between` is called between any two writes with the name of the one just done, for tests of crashes.
 
+        A brain of an older format is upgraded first, in one transaction.
+
         Raises:
             BrainError: one of its kinds says what is in the way: missing, unwritable, damaged, foreign, newer,
                 locked.
@@ -391,7 +426,10 @@ class Ledger:
                 _create_sqlite(file, database=database, clock=clock, between=between)
             elif not there:
                 _create(engine, database=database, clock=clock, between=between)
-            _check_brain(engine, database)
+            if _check_brain(engine, database) < FORMAT:
+                from memory.migrating import migrate
+
+                migrate(engine, clock=clock, between=between)
             ledger = cls(engine, clock=clock, between=between)
             ledger._truncate_log()
         except BaseException:
@@ -483,6 +521,10 @@ class Ledger:
         if batch is not None:
             wanted = wanted.where(EPISODES.c.batch == batch)
         return self._episodes(wanted)
+
+    def masked(self, masked: str) -> tuple[Episode, ...]:
+        """Active episodes of exactly this masked question, in the order they were remembered."""
+        return self._episodes(episodes_of(masked))
 
     def by_kind(self, kind: str) -> tuple[Episode, ...]:
         """Active episodes of one kind of question, whatever tables it touches."""
@@ -597,7 +639,7 @@ class Ledger:
             return
         with explained(self._engine), self._engine.connect() as connection:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for table in ("content", "episodes", "lexicon"):
+            for table in ("content", "episodes", "lexicon", "lessons", "masked_questions"):
                 alone.execute(text(f"VACUUM (FULL) {table}"))
 
     def _truncate_log(self) -> None:
@@ -642,7 +684,8 @@ def _create_sqlite(file: Path, *, database: str, clock: Callable[[], float], bet
     between("brain created")
 
 
-def _check_brain(engine: Engine, database: str) -> None:
+def _check_brain(engine: Engine, database: str) -> int:
+    """Refuse what is not a brain of this database that we know how to read; give its format."""
     with explained(engine), engine.connect() as connection:
         where = engine.url.render_as_string()
         found = connection.execute(select(BRAIN.c.format, BRAIN.c.database)).all()
@@ -657,11 +700,21 @@ def _check_brain(engine: Engine, database: str) -> None:
             f"{where} is the brain of {found[0].database!r}, not of {database!r}. A brain belongs to one database: "
             "name another place with --brain."
         )
+    format: int = found[0].format
+    return format
 
 
 def _stored_episodes() -> Select[tuple[int, str]]:
     joined = select(EPISODES.c.position, CONTENT.c.body).join(CONTENT, CONTENT.c.position == EPISODES.c.position)
     return joined.where(CONTENT.c.body.is_not(None)).order_by(EPISODES.c.position)
+
+
+def episodes_of(masked: str) -> Select[tuple[int, str]]:
+    """What `Ledger.masked` asks the database."""
+    named = select(MASKED_QUESTIONS.c.position, CONTENT.c.body)
+    named = named.join(CONTENT, CONTENT.c.position == MASKED_QUESTIONS.c.position)
+    named = named.where(MASKED_QUESTIONS.c.digest == masked_digest(masked))
+    return named.order_by(MASKED_QUESTIONS.c.position)
 
 
 def _active_episodes() -> Select[tuple[int, str]]:
@@ -680,6 +733,15 @@ def _episode(row: Row[tuple[int, str]]) -> Episode:
 def tables_key(tables: Iterable[str]) -> str:
     """The text by which episodes of the same tables are found, whatever the order."""
     return json.dumps(sorted(set(tables)), ensure_ascii=False)
+
+
+def masked_digest(masked: str) -> str:
+    """By what episodes of one masked question are found; text that comes back from JSON has the same.
+
+    >>> masked_digest("How many <value>?")[:12]
+    '79570de31dc2'
+    """
+    return hashlib.sha256(masked.encode("utf-16-le", "surrogatepass")).hexdigest()
 
 
 def _loaded(body: str | None) -> Content | None:

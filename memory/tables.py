@@ -54,6 +54,26 @@ EPISODES = Table(
     Index("episodes_by_position", "position"),
 )
 
+MASKED_QUESTIONS = Table(
+    "masked_questions",
+    METADATA,
+    Column("position", Integer, ForeignKey("ledger.position"), primary_key=True, autoincrement=False),
+    Column("digest", String(64), nullable=False, comment="of an active episode's masked question"),
+    Index("masked_questions_by_digest", "digest"),
+)
+
+LESSONS = Table(
+    "lessons",
+    METADATA,
+    Column("id", String(36), primary_key=True),
+    Column("bucket", String(64), nullable=False),
+    Column("wrong", String(36), nullable=False, comment="the id that an episode with its wrong SQL has"),
+    Column("fix", String(36), nullable=False, comment="likewise of its fix; empty while none is known"),
+    Column("position", Integer, ForeignKey("ledger.position"), nullable=False, comment="its newest event"),
+    Index("lessons_by_bucket", "bucket"),
+    Index("lessons_by_wrong", "wrong"),
+)
+
 ATTEMPTS = Table(
     "attempts",
     METADATA,

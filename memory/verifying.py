@@ -10,8 +10,20 @@ from sqlalchemy import Connection, Row, select
 
 from memory import lexicon
 from memory.chain import GENESIS, chain_hash, content_hash
-from memory.ledger import EventKind, Verification, tables_key
-from memory.tables import ATTEMPTS, CONTENT, EPISODES, LEDGER, OUTBOX, SCHEMA_VERSIONS, TERM_NAMES
+from memory.ledger import EventKind, Verification, masked_digest, tables_key
+from memory.lessons import Lesson, fix_id, wrong_id
+from memory.tables import (
+    ATTEMPTS,
+    BRAIN,
+    CONTENT,
+    EPISODES,
+    LEDGER,
+    LESSONS,
+    MASKED_QUESTIONS,
+    OUTBOX,
+    SCHEMA_VERSIONS,
+    TERM_NAMES,
+)
 
 _MOST_PROBLEMS = 20
 
@@ -27,6 +39,9 @@ class _Replay:
     outbox: list[tuple[int, str, str]] = field(default_factory=list)
     schemas: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
+    digests: dict[int, str] = field(default_factory=dict)
+    lessons: dict[str, tuple[str, str, str, int]] = field(default_factory=dict)
+    format: int = 0
     blank: set[int] = field(default_factory=set)
     pardoned: set[int] = field(default_factory=set)
 
@@ -41,6 +56,7 @@ class _Replay:
             case EventKind.EPISODE_REMEMBERED:
                 tables = tables_key(body.get("tables", ()))
                 self.episodes[subject] = ("active", body.get("kind", ""), tables, body.get("batch", ""), position)
+                self.digests[position] = masked_digest(body.get("masked", ""))
                 self.outbox.append((position, "remember", subject))
             case EventKind.EPISODE_FORGOTTEN:
                 self.episodes[subject] = ("forgotten", *self.episodes[subject][1:])
@@ -49,6 +65,7 @@ class _Replay:
                 self.episodes[subject] = ("erased", "", "[]", "", self.episodes[subject][-1])
                 self.outbox.append((position, "rewrite", subject))
                 self.pardoned.update(body.get("positions", ()))
+                self.lessons = {id: one for id, one in self.lessons.items() if one[-1] not in self.pardoned}
             case EventKind.ATTEMPT_STARTED:
                 self.attempts[subject] = ("started", position, None)
             case EventKind.ATTEMPT_SETTLED | EventKind.ATTEMPT_ABANDONED:
@@ -57,6 +74,15 @@ class _Replay:
             case EventKind.BUCKET_DOUBTED:
                 self.outbox.append((position, "rewrite", ""))
                 self.doubted[position] = subject
+            case EventKind.LESSON_LEARNED | EventKind.LESSON_RESOLVED:
+                # Its content is gone only where an erasing follows, and that takes the row away.
+                lesson = Lesson(**body) if body else None
+                named = (lesson.bucket, wrong_id(lesson), fix_id(lesson)) if lesson else ("", "", "")
+                self.lessons[subject] = (*named, position)
+            case EventKind.LESSON_DROPPED:
+                self.lessons.pop(subject, None)
+            case EventKind.BRAIN_CREATED | EventKind.BRAIN_UPGRADED:
+                self.format = body.get("to", body.get("format", 0))
             case EventKind.SCHEMA_SEEN:
                 self.schemas.add(position)
             case EventKind.TERM_TAUGHT:
@@ -66,7 +92,7 @@ class _Replay:
 
 
 def verify(connection: Connection) -> Verification:
-    """Hash every event and content again; then compare episodes, attempts, outbox, words, schemas and terms."""
+    """Hash every event and content again; then compare all that is projected from them."""
     problems: list[str] = []
     broken: int | None = None
     replay = _Replay()
@@ -125,9 +151,16 @@ def _projections(connection: Connection, replay: _Replay) -> list[str]:
     problems += _differences("outbox change of position", outbox, dict(stored_outbox))
     if len(stored_outbox) != len(dict(stored_outbox)):
         problems.append("outbox: a change is queued twice")
-    words = {position for state, *_, position in replay.episodes.values() if state == "active"}
-    if words != lexicon.positions(connection):
+    active = {position for state, *_, position in replay.episodes.values() if state == "active"}
+    if active != lexicon.positions(connection):
         problems.append("lexicon: it does not hold the words of exactly the active episodes")
+    masked = {row.position: row.digest for row in connection.execute(select(MASKED_QUESTIONS))}
+    if masked != {position: replay.digests[position] for position in active}:
+        problems.append("masked_questions: they are not those of exactly the active episodes")
+    lessons = {row.id: (row.bucket, row.wrong, row.fix, row.position) for row in connection.execute(select(LESSONS))}
+    problems += _differences("lesson", replay.lessons, lessons)
+    if (format := connection.execute(select(BRAIN.c.format)).scalar_one()) != replay.format:
+        problems.append(f"brain: the events say format {replay.format}, the table says {format}")
     schemas = set(connection.execute(select(SCHEMA_VERSIONS.c.position)).scalars())
     if schemas != replay.schemas:
         problems.append("schema_versions: they are not the ones that were seen")
