@@ -151,6 +151,7 @@ def open_app(
             settings.database, deadline=settings.sql_deadline, row_cap=settings.row_cap, byte_cap=settings.byte_cap
         )
         opened.callback(database.close)
+        database.wake()
         for warning in database.warnings:
             say(warning)
         folder = brain_folder(settings, database.schema)
@@ -165,8 +166,8 @@ def open_app(
         ledger.abandon("The process ended before this attempt did.")
         semantic = SemanticMemory(ledger)
         _see_schema(semantic, database.schema, folder)
-        semantic.load(
-            read_glossary(settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, warn=say)
+        _load_glossary(
+            semantic, settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, folder, say
         )
         yield App(
             settings=settings,
@@ -609,6 +610,33 @@ def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:
                 "Name another place with --brain."
             )
     semantic.see(schema.name, schema.text, schema.fingerprint)
+
+
+def _load_glossary(semantic: SemanticMemory, path: Path, schema: Schema, folder: Path, say: Say) -> None:
+    """Teach what the glossary file says, unless this brain was taught this very file about this very schema.
+
+    Reading it takes a tenth of a second. The mark covers the history of all terms, so that it holds for no other
+    ledger. A file that is not right as a whole gets none: its faults are said at every start.
+    """
+    if not path.is_file():
+        return
+    mark, faults = folder / "glossary.mark", []
+
+    def digest() -> str:
+        parts = (path.read_bytes(), schema.fingerprint.encode(), repr(semantic.history()).encode())
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+    def warn(fault: str) -> None:
+        faults.append(fault)
+        say(fault)
+
+    with suppress(OSError):
+        if mark.read_text(encoding="ascii", errors="replace") == digest():
+            return
+    semantic.load(read_glossary(path, schema, warn=warn))
+    if not faults:
+        with suppress(OSError):
+            mark.write_text(digest(), encoding="ascii")
 
 
 def _waiting_for(folder: Path, pid: int | None) -> str:

@@ -71,6 +71,10 @@ class Database:
                 self._facts = read_facts(self.schema, self._read, deadline=self._limits.deadline)
             return self._facts
 
+    def wake(self) -> None:
+        """Start the process that runs queries without waiting for it, so that the first query need not."""
+        self._runner.wake()
+
     def run(self, sql: str) -> Result:
         """Run checked SQL, read-only, within the limits.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 import selectors
@@ -39,7 +40,7 @@ class _WorkerGoneError(Exception):
 
 
 class Runner:
-    """One worker process, started at the first query and again after it was killed. Safe to use from many threads.
+    """One worker process, started at the first query or at `wake`, and again after it was killed. Threads may share it.
 
     `target` tells the worker what to open; it may hold a password and is sent over the pipe only.
     """
@@ -48,6 +49,7 @@ class Runner:
         self._target = target
         self._schema = schema
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
         self._lock = threading.Lock()
 
     @property
@@ -86,6 +88,12 @@ class Runner:
             seconds=reply["seconds"],
         )
 
+    def wake(self) -> None:
+        """Start the worker and go on without waiting for it. What goes wrong is said by the first query."""
+        with self._lock:
+            if self._process is None:
+                self._start()
+
     def close(self) -> None:
         """End the worker. A later query starts another."""
         with self._lock:
@@ -99,12 +107,16 @@ class Runner:
             self._start()
         process = self._process
         assert process is not None
+        if not self._ready:
+            self._wait_for(process)
         try:
-            return _exchange(process, request, patience)
+            _send(process, request)
+            return _receive(process, patience)
         except (BrokenPipeError, EOFError):
             raise _WorkerGoneError(f"exit code {_code(process)}") from None
 
     def _start(self) -> None:
+        """Start a worker and tell it what to open; it opens that while we go on."""
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", str(Path(__file__).with_name("worker.py"))],
             stdin=subprocess.PIPE,
@@ -113,15 +125,20 @@ class Runner:
             bufsize=0,
             start_new_session=True,
         )
+        with contextlib.suppress(BrokenPipeError):  # it ended at once; waiting for it will tell
+            _send(self._process, self._target)
+
+    def _wait_for(self, process: subprocess.Popen[bytes]) -> None:
         try:
-            reply = _exchange(self._process, self._target, _START)
+            reply = _receive(process, _START)
         except (BrokenPipeError, EOFError):
-            raise _WorkerGoneError(f"exit code {_code(self._process)} at start") from None
+            raise _WorkerGoneError(f"exit code {_code(process)} at start") from None
         if "error" in reply:
             raise QueryFailed(f"The process that runs SQL cannot start: {reply['message']}.", kind="worker")
+        self._ready = True
 
     def _kill(self) -> None:
-        process, self._process = self._process, None
+        process, self._process, self._ready = self._process, None, False
         if process is None:
             return
         process.kill()
@@ -144,13 +161,17 @@ class Runner:
         return QueryFailed(words.get(kind) or _explained(message, self._schema), kind=kind)
 
 
-def _exchange(process: subprocess.Popen[bytes], message: dict[str, Any], patience: float) -> dict[str, Any]:
-    """Send one message and wait for its answer; `patience` is seconds."""
-    until = time.monotonic() + patience
-    assert process.stdin is not None and process.stdout is not None
+def _send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+    assert process.stdin is not None
     body = json.dumps(message).encode()
     process.stdin.write(struct.pack(">I", len(body)) + body)
     process.stdin.flush()
+
+
+def _receive(process: subprocess.Popen[bytes], patience: float) -> dict[str, Any]:
+    """Wait for one message; `patience` is seconds."""
+    until = time.monotonic() + patience
+    assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
 
