@@ -63,9 +63,10 @@ class Lessons:
 
         A person's fix takes the place of any other, a model's own only of none. A fix that is too long, that was
         forgotten as an episode, or that another lesson of this question calls wrong, is left out. A wrong query of
-        more than `LONGEST` characters teaches nothing and is not kept; the question and the problem are cut.
+        more than `LONGEST` characters, or that is its own fix, teaches nothing and is not kept; the question and the
+        problem are cut.
         """
-        if not lesson.wrong_sql.strip() or len(lesson.wrong_sql) > LONGEST:
+        if not 0 < len(lesson.wrong_sql) <= LONGEST or lesson.wrong_sql == lesson.fix_sql:
             return False
         connection = transaction.connection
         lesson = replace(lesson, question=_cut(lesson.question), problem=_cut(lesson.problem))
@@ -132,13 +133,12 @@ def fix_id(lesson: Lesson) -> str:
 
 
 def _holds(connection: Connection, lesson: Lesson) -> bool:
-    """Whether the fix may be kept as one: short, another query, and not given up."""
-    if not 0 < len(lesson.fix_sql) <= LONGEST or fix_id(lesson) == wrong_id(lesson):
-        return False
-    return _stands(connection, fix_id(lesson))
+    """Whether the fix may be kept as one."""
+    return len(lesson.fix_sql) <= LONGEST and _stands(connection, fix_id(lesson))
 
 
 def _stands(connection: Connection, fix: str) -> bool:
+    """Whether there is a fix that was not given up."""
     return bool(fix) and not connection.execute(select(_given_up(literal(fix)))).scalar_one()
 
 

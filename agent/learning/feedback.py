@@ -11,13 +11,19 @@ from agent.database.fingerprint import fingerprint
 from agent.database.result import Result
 from agent.database.skeleton import normalise, skeleton
 from agent.journal import fired
+from agent.learning.mistakes import lessons_from_person
 from memory.episode import Episode, episode_id
 from memory.ledger import EventKind, Ledger, Transaction
+from memory.lessons import Lessons
 from procedural.forgetting import episodes_to_forget
 from procedural.store import Bucket, SynapseStore, changes_content
 from procedural.synapse import Target
 
 Verdict = Literal["good", "bad", "corrected"]
+
+
+HabitOf = Callable[[Mapping[str, Any], str], str]
+"""Names the habit that the question of a settled attempt's body and an SQL belong to, or gives `""`."""
 
 
 class FeedbackError(Exception):
@@ -43,6 +49,7 @@ class Teacher:
     run: Callable[[str], Result]
     schema: str
     dialect: str
+    habit: HabitOf = lambda _body, _sql: ""
 
     def take(self, attempt: str, verdict: Verdict, sql: str | None = None) -> Outcome:
         """Take a verdict on a settled attempt. The same verdict again changes nothing.
@@ -109,9 +116,12 @@ class Teacher:
     ) -> Outcome:
         """Remember the right episode; reward what fired if it led there, else weaken it and forget the wrong one.
 
-        What earlier feedback on this attempt called right is forgotten too: the newest word counts.
+        What earlier feedback on this attempt called right is forgotten too, and so is the lesson that calls right
+        wrong: the newest word counts.
         """
-        shown = (Target("skeleton", right.skeleton), Target("episode", str(right.id)))
+        named = self.habit(body, right.sql)
+        habit = (Target("habit", named),) if named else ()
+        shown = (Target("skeleton", right.skeleton), Target("episode", str(right.id)), *habit)
         earlier = [episode.id for episode in self.ledger.episodes(batch=right.batch)]
         with self.ledger.transaction() as entry:
             given = {"verdict": verdict, "sql": sql if verdict == "corrected" else None}
@@ -119,8 +129,11 @@ class Teacher:
             wrong = () if verdict == "good" else self._failed(entry, body)
             gone = _forget(entry, (*earlier, *wrong), attempt, keep=right.id)
             new = entry.remember(right, again=True)
+            self._lessons.drop(entry, right.id, f"feedback on {attempt}")
+            if verdict == "corrected":
+                self._learn(entry, attempt, body, right.sql)
             rewarded = (*fired(body), *shown) if verdict == "good" else shown
-            self._move(entry, body, rewarded, reward=1.0)
+            self._move(entry, body, tuple(dict.fromkeys(rewarded)), reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
         less = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
         return Outcome(f"{known}: {right.question}{less}", (str(right.id),) if new else (), gone)
@@ -129,6 +142,7 @@ class Teacher:
         with self.ledger.transaction() as entry:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
             gone = _forget(entry, self._failed(entry, body), attempt)
+            self._learn(entry, attempt, body)
         forgotten = f" {len(gone)} episode(s) forgotten." if gone else " No episode was stored from it."
         return Outcome(f"Attempt {attempt} is marked bad; what led to it is weakened.{forgotten}", forgotten=gone)
 
@@ -136,14 +150,27 @@ class Teacher:
         """Weaken what fired; give the episode that says the wrong answer, and those of the bucket that are spent.
 
         An episode of another bucket that misled here stays: it was verified there, and only the way to it is weak.
+        An episode whose SQL a habit replayed with other literals is not to blame: with its own it may be right.
         """
-        self._move(entry, body, fired(body), reward=0.0)
         wrong = []
         if body.get("sql"):
             wrong.append(episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect)))
+        guilty = fired(body)
+        if body.get("path") == "habit":
+            said = {str(id) for id in wrong}
+            guilty = tuple(target for target in guilty if target.kind != "episode" or target.name in said)
+        self._move(entry, body, guilty, reward=0.0)
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
         own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
         return (*wrong, *(id for id in map(uuid.UUID, spent) if id in own))
+
+    @property
+    def _lessons(self) -> Lessons:
+        return Lessons(self.ledger)
+
+    def _learn(self, entry: Transaction, attempt: str, body: Mapping[str, Any], right_sql: str = "") -> None:
+        for lesson in lessons_from_person(attempt, body, dialect=self.dialect, right_sql=right_sql):
+            self._lessons.learn(entry, lesson)
 
     def _move(self, entry: Transaction, body: Mapping[str, Any], targets: tuple[Target, ...], *, reward: float) -> None:
         if targets:

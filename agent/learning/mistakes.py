@@ -1,0 +1,68 @@
+"""What an attempt teaches: queries that did not run or were called wrong, with what took their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent.attempt import MISTAKES
+from agent.database.result import QueryRejected
+from agent.database.skeleton import normalise
+from memory.lessons import Lesson
+
+CALLED_WRONG = "It ran, and a person called its answer wrong."
+
+
+def lessons_of(attempt: str, body: Mapping[str, Any], *, dialect: str) -> tuple[Lesson, ...]:
+    """What a settled attempt teaches by itself: its drafts that did not run by mistake, each with the query that did.
+
+    The fix is the model's own: it mends a query that does not run, and nobody said that it is right. Nothing comes
+    of an attempt without an answer, or of a draft that was refused for what it would do.
+
+    >>> drafts = [{"sql": "SELECT Nme FROM Breads", "problem": "No column Nme.", "rule": "unknown_column"}]
+    >>> asked = {"bucket": "b", "masked": "m", "question": "q", "drafts": drafts, "sql": "SELECT Name FROM Breads"}
+    >>> [(one.wrong_sql, one.problem, one.fix_sql) for one in lessons_of("a1", asked, dialect="sqlite")]
+    [('SELECT Nme FROM Breads', 'No column Nme.', 'SELECT Name FROM Breads')]
+    """
+    if not body.get("sql"):
+        return ()
+    fix = normalise(body["sql"], dialect)
+    return _told(body, dict(_mistakes(body, dialect)), fix=fix, origin=f"attempt:{attempt}")
+
+
+def lessons_from_person(
+    attempt: str, body: Mapping[str, Any], *, dialect: str, right_sql: str = ""
+) -> tuple[Lesson, ...]:
+    """What a person's word on an attempt teaches: its answer is wrong, and `right_sql` is right where one is given.
+
+    A right query mends the drafts that did not run as well. Where none ran, those are what was called wrong.
+    """
+    wrong: dict[str, str] = {}
+    if right_sql or not body.get("sql"):
+        wrong.update(_mistakes(body, dialect))
+    if body.get("sql"):
+        wrong[normalise(body["sql"], dialect)] = CALLED_WRONG
+    return _told(body, wrong, fix=right_sql, origin=f"feedback:{attempt}")
+
+
+def _told(body: Mapping[str, Any], wrong: Mapping[str, str], *, fix: str, origin: str) -> tuple[Lesson, ...]:
+    return tuple(
+        Lesson(body["bucket"], body["masked"], body["question"], sql, problem, fix, origin)
+        for sql, problem in wrong.items()
+        if sql != fix
+    )
+
+
+def _mistakes(body: Mapping[str, Any], dialect: str) -> Iterator[tuple[str, str]]:
+    """The queries that did not run by mistake, each with the problem that the model was shown."""
+    for draft in body.get("drafts", ()):
+        if draft["sql"] and draft["rule"] in MISTAKES:
+            yield _written(draft["sql"], dialect), draft["problem"]
+
+
+def _written(sql: str, dialect: str) -> str:
+    """One spelling for one query, where it can be read at all."""
+    try:
+        return normalise(sql, dialect)
+    except QueryRejected:
+        return sql.strip()
