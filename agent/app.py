@@ -202,15 +202,20 @@ class App:
     progress: DownloadProgress
     opened: ExitStack = field(repr=False)
     _warming: Thread | None = field(default=None, init=False, repr=False)
+    _lexicon: Lexicon | None = field(default=None, init=False, repr=False)
     _ready_to_recall: bool = field(default=False, init=False, repr=False)
 
     @property
     def schema(self) -> Schema:
         return self.database.schema
 
-    @cached_property
+    @property
     def lexicon(self) -> Lexicon:
-        return Lexicon(self.schema, self.database.facts, self.semantic.glossary())
+        """All that a question can link to; indexed anew when rows have changed or a term was taught."""
+        facts = self.database.facts
+        if self._lexicon is None or self._lexicon.facts is not facts:
+            self._lexicon = Lexicon(self.schema, facts, self.semantic.glossary())
+        return self._lexicon
 
     @cached_property
     def model(self) -> Model:
@@ -373,7 +378,7 @@ class App:
         """Add a term to the glossary. Raises TeachingError."""
         term = read_teaching(text, self.schema)
         new = self.semantic.teach(term)
-        self.__dict__.pop("lexicon", None)
+        self._lexicon = None
         what = term.expression or term.meaning
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
 

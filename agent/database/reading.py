@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -37,6 +38,7 @@ _READABLE = """
       AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
       AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
 """
+_Stamp = tuple[tuple[int, int, int], ...]
 _UNGUARDED = {"mysql": "MySQL", "mariadb": "MariaDB", "mssql": "SQL Server", "oracle": "Oracle", "duckdb": "DuckDB"}
 
 
@@ -53,22 +55,31 @@ class Database:
         *,
         limits: Limits,
         warnings: tuple[str, ...] = (),
+        file: Path | None = None,
         tidy: Path | None = None,
     ) -> None:
         self.schema = schema
         self.warnings = warnings
         self._runner = runner
         self._limits = limits
+        self._file = file
         self._tidy = tidy
         self._facts: Facts | None = None
+        self._read_at: _Stamp = ()
         self._facts_lock = threading.Lock()
 
     @property
     def facts(self) -> Facts:
-        """What the rows look like; read when first asked for, within the deadline of a query."""
+        """What the rows look like; read within the deadline of a query when first asked for.
+
+        Read again after the file of a SQLite database has changed. Those of a server stay as they were: it does not
+        say cheaply that rows changed.
+        """
         with self._facts_lock:
-            if self._facts is None:
+            stamp = _stamp(self._file)
+            if self._facts is None or stamp != self._read_at:
                 self._facts = read_facts(self.schema, self._read, deadline=self._limits.deadline)
+                self._read_at = stamp
             return self._facts
 
     def wake(self) -> None:
@@ -171,7 +182,7 @@ def _open_sqlite(path: Path, limits: Limits) -> Database:
         raise DatabaseUnusableError(f"The database {path} has no tables. Choose one that has.")
     schema = _schema(name, "sqlite", tables)
     target = {"open": "sqlite", "uri": uri, "path": str(path), "functions": sorted(ALLOWED["sqlite"])}
-    return Database(schema, Runner(target, schema), limits=limits, tidy=tidy)
+    return Database(schema, Runner(target, schema), limits=limits, file=path, tidy=tidy)
 
 
 def _look_at(path: Path) -> None:
@@ -277,6 +288,20 @@ def _sqlite_quoted(name: str) -> str:
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
+
+
+def _stamp(file: Path | None) -> _Stamp:
+    """What changes with every commit to a SQLite database: file, size and time of it and of its WAL.
+
+    An empty WAL counts as none, since reading leaves one. The files are not opened: see `_look_at`.
+    """
+    found = []
+    for path in (file, _beside(file, "-wal")) if file else ():
+        with contextlib.suppress(OSError):
+            seen = path.stat()
+            if seen.st_size:
+                found.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return tuple(found)
 
 
 def _tidy(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 import time
 from pathlib import Path
@@ -102,3 +103,20 @@ def test_a_large_table_is_sampled_in_bounded_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5
     assert (kind.values, kind.complete) == (("a",), False)
     assert number.maximum == "400000"
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_what_another_program_writes_is_seen_and_nothing_is_read_twice(path: Path, mode: str, tmp_path: Path) -> None:
+    path = shutil.copy(path, tmp_path / "own.db")
+    with (
+        contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer,
+        contextlib.closing(open_database(str(path))) as database,
+    ):
+        assert writer.execute(f"PRAGMA journal_mode={mode}").fetchone() == (mode.lower(),)
+        before = database.facts
+        assert database.facts is before, "an unchanged database is read once"
+        for number in range(3):
+            writer.execute(f"INSERT INTO t (mixed) VALUES ('written by another {number}')")
+            values = next(known.values for known in database.facts.columns if known.column == "mixed")
+            assert f"written by another {number}" in values
+        assert database.facts is database.facts
