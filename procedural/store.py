@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from functools import cache
 
 from sqlalchemy import (
     Column,
@@ -13,6 +13,7 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     Index,
+    Insert,
     Integer,
     MetaData,
     String,
@@ -20,22 +21,22 @@ from sqlalchemy import (
     Text,
     insert,
     select,
-    update,
 )
 
-from procedural.synapse import (
-    UNTRIED,
-    Synapse,
-    Target,
-    TargetKind,
-    freshness,
-    new_synapse,
-    pooled,
-    posterior_mean,
-    prunable,
-    rank,
-    reinforce,
-)
+from procedural.choosing import Choice, ranked
+from procedural.synapse import Synapse, Target, TargetKind, new_synapse, reinforce
+
+__all__ = [
+    "BUCKETS",
+    "METADATA",
+    "SYNAPSES",
+    "Bucket",
+    "Change",
+    "Choice",
+    "SynapseStore",
+    "changes_content",
+    "replayed",
+]
 
 METADATA = MetaData()
 
@@ -61,10 +62,6 @@ SYNAPSES = Table(
     Column("last_fired", Double, nullable=False, comment="seconds since 1970, UTC"),
 )
 
-Level = Literal["bucket", "kind", "tables", "untried"]
-"""Where the evidence for a choice was found: this bucket; the same kind of question over other tables; the same
-tables with another kind; nowhere."""
-
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -81,21 +78,6 @@ class Change:
 
     before: Synapse | None
     after: Synapse
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One candidate with its rank (0 to 1) and the level at which its evidence was found.
-
-    `successes` and `failures` are the evidence; `given_up` marks a candidate that failed too often here.
-    """
-
-    candidate: str
-    rank: float
-    level: Level
-    successes: int
-    failures: int
-    given_up: bool = False
 
 
 def _nothing(_step: str) -> None:
@@ -125,23 +107,18 @@ class SynapseStore:
         Raises:
             ValueError: the reward is neither 0.0 nor 1.0.
         """
-        self._know(connection, bucket)
+        wanted = tuple(dict.fromkeys(targets))
+        known = self._fired_before(connection, bucket, wanted)
+        if not known:
+            self._know(connection, bucket)
         changes = []
-        for target in dict.fromkeys(targets):
-            here = (
-                (SYNAPSES.c.bucket == bucket.bucket)
-                & (SYNAPSES.c.target_kind == target.kind)
-                & (SYNAPSES.c.target == target.name)
-            )
-            row = connection.execute(select(SYNAPSES).where(here)).first()
-            before = Synapse(*row) if row is not None else None
-            after = reinforce(before or new_synapse(bucket.bucket, target, at), reward, at)
-            if before is None:
-                connection.execute(insert(SYNAPSES).values(asdict(after)))
-            else:
-                connection.execute(update(SYNAPSES).where(here).values(asdict(after)))
+        for target in wanted:
+            before = known.get(target)
+            changes.append(Change(before, reinforce(before or new_synapse(bucket.bucket, target, at), reward, at)))
+        if changes:
+            connection.execute(_write_synapses(connection.dialect.name), [asdict(change.after) for change in changes])
+        for target in wanted:
             self._between(f"synapse {target.kind}")
-            changes.append(Change(before, after))
         return tuple(changes)
 
     def synapses(
@@ -176,38 +153,15 @@ class SynapseStore:
         The untried fade with the freshest evidence at hand, so a pause changes no order. Ties keep the order that
         the candidates came in: put the usual one first. Candidates given up here come last.
         """
-        here = {one.target: one for one in self.synapses(connection, bucket.bucket, kind=kind)}
-        same_kind = self._neighbours(connection, bucket, kind, BUCKETS.c.kind == bucket.kind)
-        same_tables = self._neighbours(connection, bucket, kind, BUCKETS.c.tables == _tables_key(bucket.tables))
-        found: list[tuple[str, Level, Synapse | None]] = []
-        for candidate in dict.fromkeys(candidates):
-            levels: tuple[tuple[Level, Synapse | None], ...] = (
-                ("bucket", here.get(candidate)),
-                ("kind", pooled(same_kind.get(candidate, ()))),
-                ("tables", pooled(same_tables.get(candidate, ()))),
-            )
-            level, evidence = next((pair for pair in levels if pair[1] is not None), ("untried", None))
-            found.append((candidate, level, evidence))
-        freshest = max((freshness(one.last_fired, at) for _, _, one in found if one is not None), default=1.0)
-        untried = UNTRIED * freshest
-
-        def sort_key(judged: tuple[Choice, float]) -> tuple[bool, float, float]:
-            choice, uncapped = judged
-            return choice.given_up, -choice.rank, -uncapped
-
-        judged = []
-        for candidate, level, evidence in found:
-            if evidence is None:
-                judged.append((Choice(candidate, untried, level, 0, 0), untried))
-            elif level == "bucket":
-                score = rank(evidence, at)
-                counts = (evidence.successes, evidence.failures)
-                judged.append((Choice(candidate, score, level, *counts, given_up=prunable(evidence)), score))
-            else:
-                score = posterior_mean(evidence, at) * evidence.weight * freshest
-                counts = (evidence.successes, evidence.failures)
-                judged.append((Choice(candidate, min(score, untried), level, *counts), score))
-        return tuple(choice for choice, _ in sorted(judged, key=sort_key))
+        like_kind = self._neighbours(connection, bucket, kind, BUCKETS.c.kind == bucket.kind)
+        like_tables = self._neighbours(connection, bucket, kind, BUCKETS.c.tables == _tables_key(bucket.tables))
+        return ranked(
+            candidates,
+            at,
+            here={one.target: one for one in self.synapses(connection, bucket.bucket, kind=kind)},
+            same_kind=like_kind,
+            same_tables=like_tables,
+        )
 
     def _neighbours(
         self, connection: Connection, bucket: Bucket, kind: TargetKind, like: object
@@ -222,6 +176,19 @@ class SynapseStore:
         for row in connection.execute(wanted):
             found.setdefault(row.target, []).append(Synapse(*row))
         return found
+
+    def _fired_before(self, connection: Connection, bucket: Bucket, targets: Sequence[Target]) -> dict[Target, Synapse]:
+        """Those of the targets that the bucket has synapses to. Kinds and names are asked for apart, as the key
+        of the table is; what that finds too much is left out."""
+        rows = connection.execute(
+            select(SYNAPSES).where(
+                SYNAPSES.c.bucket == bucket.bucket,
+                SYNAPSES.c.target_kind.in_(sorted({target.kind for target in targets})),
+                SYNAPSES.c.target.in_([target.name for target in targets]),
+            )
+        )
+        found = {Target(row.target_kind, row.target): Synapse(*row) for row in rows}
+        return {target: found[target] for target in targets if target in found}
 
     def _know(self, connection: Connection, bucket: Bucket) -> None:
         if connection.execute(select(BUCKETS.c.bucket).where(BUCKETS.c.bucket == bucket.bucket)).first() is None:
@@ -247,6 +214,21 @@ def replayed(contents: Iterable[object]) -> tuple[Synapse, ...]:
             synapse = Synapse(**change)
             last[synapse.bucket, synapse.target_kind, synapse.target] = synapse
     return tuple(last[key] for key in sorted(last))
+
+
+@cache
+def _write_synapses(dialect: str) -> Insert:
+    """The statement that writes synapses, new ones and old ones alike, in the words of a dialect."""
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as insert_or_update
+    elif dialect == "sqlite":
+        from sqlalchemy.dialects.sqlite import insert as insert_or_update  # type: ignore[assignment]
+    else:
+        raise NotImplementedError(f"Synapses are kept in SQLite or PostgreSQL, not in {dialect}.")
+    key = tuple(column.name for column in SYNAPSES.primary_key)
+    write = insert_or_update(SYNAPSES)
+    moved = {column.name: write.excluded[column.name] for column in SYNAPSES.columns if column.name not in key}
+    return write.on_conflict_do_update(index_elements=key, set_=moved)
 
 
 def _tables_key(tables: Iterable[str]) -> str:
