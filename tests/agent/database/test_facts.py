@@ -107,7 +107,7 @@ def test_a_large_table_is_sampled_in_bounded_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 def test_what_another_program_writes_is_seen_and_nothing_is_read_twice(path: Path, mode: str, tmp_path: Path) -> None:
-    path = shutil.copy(path, tmp_path / "own.db")
+    path = Path(shutil.copy(path, tmp_path / "own.db"))
     with (
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer,
         contextlib.closing(open_database(str(path))) as database,

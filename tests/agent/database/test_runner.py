@@ -85,6 +85,33 @@ def test_the_worker_is_started_once_and_answers_again(runner: Runner) -> None:
     assert found.seconds > 0 and runner.pid == pid
 
 
+def test_a_worker_that_was_woken_is_the_one_that_answers(runner: Runner) -> None:
+    runner.wake()
+    pid = runner.pid
+    assert pid is not None
+    runner.wake()
+    assert runner.run("SELECT 1", Limits()).rows == ((1,),) and runner.pid == pid
+    runner.close()
+    assert gone(pid, 2)
+
+
+def test_a_woken_worker_that_died_is_replaced_and_one_that_cannot_open_says_so_at_the_first_query(
+    runner: Runner,
+) -> None:
+    runner.wake()
+    pid = runner.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert gone(pid, 2)
+    assert runner.run("SELECT 1", Limits()).rows == ((1,),) and runner.pid != pid
+
+    lost = Runner({"open": "postgres", "path": []})
+    lost.wake()
+    with pytest.raises(QueryFailed, match="cannot start"):
+        lost.run("SELECT 1", Limits())
+    assert lost.pid is None
+
+
 def test_cells_of_every_sort_come_back(cells: Database) -> None:
     values = [row[0] for row in cells.run("SELECT v FROM t").rows]
     assert values == [

@@ -35,6 +35,22 @@ def test_without_memory_cognee_is_never_imported(home: Home, endpoint: Endpoint)
     assert not loaded & {"cognee", "lancedb", "litellm", "onnxruntime"}
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("teach", "spend means SUM(Orders.Freight)"), "spend"),
+        (("ask", "Delete all customers", "--json"), '"refused"'),
+        (("ask", "What is the weather like on Mars tomorrow?", "--json"), '"abstained"'),
+    ],
+)
+def test_what_needs_no_recall_imports_neither_cognee_nor_a_model(
+    home: Home, endpoint: Endpoint, command: tuple[str, ...], said: str
+) -> None:
+    told, loaded = _loaded(home, *command, codes=(0, 3, 4))
+    assert said in told and "agent.app" in loaded
+    assert not loaded & {*HEAVY, "numpy", "httpx"} - {"sqlalchemy", "sqlglot"}
+
+
 def test_the_models_are_listed_without_opening_a_brain(home: Home) -> None:
     said, loaded = _loaded(home, "models")
     assert "0.5b" in said and "no key is set" in said
@@ -52,9 +68,9 @@ def test_a_question_that_ends_before_cognee_is_loaded_ends_cleanly(home: Home, e
     assert ended.code == 3 and ended.json["status"] == "abstained" and ended.err == ""
 
 
-def _loaded(home: Home, *arguments: str) -> tuple[str, set[str]]:
+def _loaded(home: Home, *arguments: str, codes: tuple[int, ...] = (0,)) -> tuple[str, set[str]]:
     """Run a command in a fresh interpreter; give its stdout and the modules it had loaded at its end."""
     process = home.start_anew(*arguments, program=LISTING)
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 0 and "Traceback" not in err, err
+    assert process.returncode in codes and "Traceback" not in err, err
     return out, set(err.splitlines()[-1].removeprefix("LOADED ").split())
