@@ -1,0 +1,217 @@
+"""Answers that need no thinking: the query of a masked question that was right so often is run with new literals.
+
+A habit is kept nowhere. Its query is taken from the active episodes of the same masked question each time, so that
+forgetting an episode forgets the habit; a synapse says how often the query was verified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from agent.attempt import Draft, Replay, Understood
+from agent.database.comparing import same
+from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.drafting.slots import Template, abstract, fill
+from agent.models.port import Reply
+from memory.episode import Episode
+from memory.recall import Recalled
+from procedural.habit import USUAL, Certainty, is_habit
+from procedural.synapse import Synapse
+
+if TYPE_CHECKING:
+    from agent.database.guard import CheckedQuery
+    from agent.grounding import Grounding
+    from agent.linking import Lexicon
+
+MOST_TEMPLATES = 4
+"""Ways of answering one masked question past which it is not clear enough for a habit."""
+
+_MOST_LEARNED = 4_096
+
+
+class Guarded(Protocol):
+    """The guarded way to the rows: nothing runs that was not checked."""
+
+    def check(self, sql: str) -> CheckedQuery:
+        """Raises QueryRejected."""
+        ...
+
+    def run(self, query: CheckedQuery) -> Result:
+        """Raises QueryFailed."""
+        ...
+
+
+def habit_name(understood: Understood, sql: str, *, lexicon: Lexicon) -> str:
+    """Name the habit of answering a question as this query does, `""` where the query cannot be one.
+
+    The same for other literals. Another schema, another way to answer, or another meaning of a glossary term that
+    the question uses gives another name, which starts without evidence.
+    """
+    template = abstract(understood.grounding, sql, lexicon=lexicon)
+    return _name(understood.masked, template, understood.grounding, lexicon) if template else ""
+
+
+def _name(masked: str, template: Template, grounding: Grounding, lexicon: Lexicon) -> str:
+    meanings = (f"{'|'.join(term.names)}={term.expression or term.meaning}" for term in grounding.terms)
+    parts = (masked, template.text, lexicon.schema.fingerprint, *sorted(meanings))
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """An episode and what it teaches: a template, or none where its query is only good for its own literals."""
+
+    episode: Episode
+    understood: Understood
+    template: Template | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One query for the question that is asked, and the episodes that say it, oldest first."""
+
+    template: Template
+    sql: str
+    episodes: tuple[_Learned, ...]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was taken from episodes under one lexicon, and where a way was found to hold or not."""
+
+    lexicon: Lexicon | None = None
+    learned: dict[tuple[object, str], _Learned] = field(default_factory=dict)
+    agreed: dict[tuple[object, str], bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Habits:
+    """Replays what is well learned. `remembered` gives the active episodes of one masked question, in the order they
+    were remembered; `synapse` the synapse of a habit in a bucket; `clock` seconds since 1970, UTC.
+
+    What is read from episodes is kept between questions for as long as `lexicon` gives the same one.
+    """
+
+    remembered: Callable[[str], Sequence[Episode]]
+    understand: Callable[[str], Understood]
+    synapse: Callable[[str, str], Synapse | None]
+    lexicon: Callable[[], Lexicon]
+    database: Guarded
+    clock: Callable[[], float] = time.time
+    certainty: Certainty = USUAL
+    _kept: _Kept = field(default_factory=_Kept, init=False, repr=False, compare=False)
+
+    def replay(self, understood: Understood) -> Replay | None:
+        """Answer a question from habit; None where none is strong and certain, or anything is in doubt.
+
+        Every other query that the same masked question is remembered with must give the same rows. Nothing is
+        written. Never raises for what an episode holds.
+        """
+        lexicon = self.lexicon()
+        episodes = [one for one in self.remembered(understood.masked) if self._holds(one, understood, lexicon)]
+        if not episodes:
+            return None
+        learned = [self._learned(episode, lexicon) for episode in episodes]
+        ways = self._ways(learned, understood, lexicon)
+        if len(ways) > MOST_TEMPLATES:
+            return None
+        chosen = self._certain(ways, understood, lexicon)
+        if chosen is None:
+            return None
+        way, name, synapse = chosen
+        draft = self._run(way.sql)
+        if draft is None or not self._agree(
+            way, draft, [other for other in ways if other is not way], learned, lexicon
+        ):
+            return None
+        times = "once" if synapse.successes == 1 else f"{synapse.successes} of {synapse.successes} times"
+        recalled = Recalled(way.episodes[-1].episode, 1.0, "bucket", f"habit: right {times}")
+        return Replay(name, draft, recalled)
+
+    def _holds(self, episode: Episode, understood: Understood, lexicon: Lexicon) -> bool:
+        return episode.masked == understood.masked and episode.schema_fingerprint == lexicon.schema.fingerprint
+
+    def _learned(self, episode: Episode, lexicon: Lexicon) -> _Learned:
+        kept = self._kept
+        if kept.lexicon is not lexicon or len(kept.learned) > _MOST_LEARNED:
+            kept.lexicon = lexicon
+            kept.learned.clear()
+            kept.agreed.clear()
+        key = (episode.id, episode.question)
+        if key not in kept.learned:
+            understood = self.understand(episode.question)
+            template = None
+            if understood.masked == episode.masked:
+                template = abstract(understood.grounding, episode.sql, lexicon=lexicon)
+            kept.learned[key] = _Learned(episode, understood, template)
+        return kept.learned[key]
+
+    def _ways(self, learned: Sequence[_Learned], understood: Understood, lexicon: Lexicon) -> list[_Way]:
+        """The different queries that the episodes give for this question."""
+        found: dict[str, list[tuple[_Learned, str]]] = {}
+        for one in learned:
+            if one.template is not None:
+                sql = fill(one.template, understood.grounding, lexicon=lexicon)
+                if sql is not None:
+                    found.setdefault(one.template.text, []).append((one, sql))
+        ways = []
+        for told in found.values():
+            newest, sql = told[-1]
+            assert newest.template is not None, "only templates were filled"
+            ways.append(_Way(newest.template, sql, tuple(one for one, _ in told)))
+        return ways
+
+    def _certain(
+        self, ways: Sequence[_Way], understood: Understood, lexicon: Lexicon
+    ) -> tuple[_Way, str, Synapse] | None:
+        """The way that was verified most often, of those that are habits; of equals the first."""
+        best: tuple[_Way, str, Synapse] | None = None
+        for way in ways:
+            name = _name(understood.masked, way.template, understood.grounding, lexicon)
+            synapse = self.synapse(understood.bucket, name)
+            if synapse is None or not is_habit(synapse, self.clock(), certainty=self.certainty):
+                continue
+            if best is None or synapse.successes > best[2].successes:
+                best = (way, name, synapse)
+        return best
+
+    def _agree(
+        self, way: _Way, draft: Draft, others: Sequence[_Way], learned: Sequence[_Learned], lexicon: Lexicon
+    ) -> bool:
+        """Whether all that is remembered of the masked question says the same as the way that is taken.
+
+        A query that fits only its own literals is asked about those: the way must give its rows there.
+        """
+        if not all(_same(draft, self._run(other.sql)) for other in others):
+            return False
+        return all(self._agrees_with(way, one, lexicon) for one in learned if one.template is None)
+
+    def _agrees_with(self, way: _Way, one: _Learned, lexicon: Lexicon) -> bool:
+        key = (one.episode.id, way.template.text)
+        if key not in self._kept.agreed:
+            sql = fill(way.template, one.understood.grounding, lexicon=lexicon)
+            self._kept.agreed[key] = sql is None or _same(self._run(sql), self._run(one.episode.sql))
+        return self._kept.agreed[key]
+
+    def _run(self, sql: str) -> Draft | None:
+        """Check and run a query; None where it does not pass, fails or is cut off."""
+        try:
+            query = self.database.check(sql)
+            result = self.database.run(query)
+        except (QueryRejected, QueryFailed):
+            return None
+        if result.truncated is not None:
+            return None
+        return Draft(None, Reply(text=sql), sql=query.sql, tables=query.tables, result=result)
+
+
+def _same(one: Draft | None, other: Draft | None) -> bool:
+    """Whether two queries gave the same rows, in the same order where both ask for one."""
+    if one is None or other is None or one.result is None or other.result is None:
+        return False
+    ordered = all(" ORDER BY " in draft.sql.rpartition(")")[2] for draft in (one, other))
+    return same(one.result, other.result, ordered=ordered)

@@ -1,0 +1,46 @@
+"""When a way of answering is a habit: so often right, and never wrong, that it needs no thinking. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from procedural.synapse import HALF_LIFE, Synapse, salience
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure a habit must be: verified successes at least, and salience (0 to 1) at least.
+
+    Raises:
+        ValueError: fewer than one success, or a salience outside 0 to 1.
+    """
+
+    fewest_successes: int = 3
+    least_salience: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.fewest_successes < 1:
+            raise ValueError(f"A habit needs at least 1 success, not {self.fewest_successes}.")
+        if not 0.0 <= self.least_salience <= 1.0:
+            raise ValueError(f"A salience is between 0 and 1, not {self.least_salience}.")
+
+
+USUAL = Certainty()
+"""Three successes, and at least half of the weight left: unused, a habit fades after one half-life."""
+
+
+def is_habit(synapse: Synapse | None, at: float, *, certainty: Certainty = USUAL, half_life: float = HALF_LIFE) -> bool:
+    """Whether what a synapse leads to is strong and certain at a time (seconds since 1970, UTC).
+
+    Strong: its salience is not below the least. Certain: right often enough, and not wrong a single time. Nothing
+    but new evidence under a new name mends a failure. No synapse is no habit.
+
+    >>> often = Synapse("b", "habit", "h", 1.0, 3, 0, last_fired=0.0)
+    >>> is_habit(often, 0.0), is_habit(often, 2 * HALF_LIFE), is_habit(None, 0.0)
+    (True, False, False)
+    >>> [is_habit(Synapse("b", "habit", "h", 0.9, s, f, 0.0), 0.0) for s, f in ((2, 0), (3, 0), (9, 1))]
+    [False, True, False]
+    """
+    if synapse is None or synapse.failures or synapse.successes < certainty.fewest_successes:
+        return False
+    return salience(synapse, at, half_life=half_life) >= certainty.least_salience
