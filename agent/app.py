@@ -19,6 +19,7 @@ from uuid import UUID
 
 from agent import ask as loop
 from agent.attempt import Attempt, Chosen, Declined, Replay, Understood
+from agent.conversation import Conversation
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
@@ -35,7 +36,7 @@ from agent.learning.teaching import GlossaryError, TeachingError, read_glossary,
 from agent.models.catalogue import find_entry, load_catalogue
 from agent.models.choosing import ModelListing, choose, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
-from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt
+from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
 from agent.models.pulling import pull
 from agent.models.resilience import Budget
 from agent.prompt import is_large, narrowed_part, stable_part
@@ -270,6 +271,18 @@ class App:
             if grown.wants_draft:
                 self._get_model_ready()
             yield grown
+
+    def chat(self) -> Conversation:
+        """A chat in which nothing was said yet. What no rule makes whole, the model is asked to."""
+        def complete(prompt: Prompt) -> Reply:
+            self._get_model_ready()
+            return self.model.complete(prompt)
+
+        return Conversation(understand=self.understand, complete=complete)
+
+    def give_up(self) -> None:
+        """Close the attempt that an interrupt left open."""
+        self.ledger.abandon("Interrupted.")
 
     def understand(self, question: str) -> Understood:
         grounding = ground(question, self.lexicon)

@@ -96,6 +96,28 @@ def ask(
 
 
 @cli.command()
+def chat(
+    db: Database = None,
+    brain: Brain = None,
+    model: ModelName = None,
+    no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing; answer from the schema.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead.")] = False,
+) -> None:
+    """Ask one question after another. Follow-ups such as "and in 1998?" are made whole, shown, and answered.
+
+    Ends with /quit or the end of the input; /help lists the rest. Exit code: 0.
+    """
+    from agent.doors.chat import Chat
+
+    app_module = _app()
+    with _failures(as_json):
+        app_module.check_question("Is the model known?", _settings(db, brain, model))
+    with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app:
+        foreseen = (*app_module.USAGE_ERRORS, *app_module.FAILURES)
+        Chat(app=app, conversation=app.chat(), foreseen=foreseen, as_json=as_json).run()
+
+
+@cli.command()
 def teach(
     text: Annotated[str, typer.Argument(help='Such as "revenue means UnitPrice * Quantity".')],
     db: Database = None,

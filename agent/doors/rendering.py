@@ -63,7 +63,7 @@ def number(cell: object) -> str:
     return f"{cell:,.2f}".replace(",", "") if "e+" in shown and abs(cell) < 1e15 else shown
 
 
-def answer(attempt: Attempt, *, as_json: bool, options: str = "") -> None:
+def answer(attempt: Attempt, *, as_json: bool, options: str = "", in_chat: bool = False) -> None:
     """Print an answer: the rows, the SQL, the memories behind it, and what it cost.
 
     `options` are those that the next command needs to find the same brain.
@@ -94,7 +94,7 @@ def answer(attempt: Attempt, *, as_json: bool, options: str = "") -> None:
         for memory in attempt.recalled:
             line = f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})"
             console.print(escape(line), highlight=False)
-    console.print(escape(_footer(attempt, options)), style="dim", highlight=False)
+    console.print(escape(_footer(attempt, options, in_chat=in_chat)), style="dim", highlight=False)
 
 
 def answer_json(attempt: Attempt) -> dict[str, Any]:
@@ -211,6 +211,36 @@ def outcome(done: Outcome, *, as_json: bool) -> None:
         print(plain(done.message))
 
 
+def welcome(database: str, *, as_json: bool) -> None:
+    """Say what is asked and how to end, where somebody watches."""
+    if not as_json:
+        print(f"Asking {plain(database)}. /help says what can be done, /quit or Ctrl-D ends.")
+
+
+def said(line: str) -> None:
+    """Show what was said in a chat that is piped in."""
+    print(plain(line), flush=True)
+
+
+def whole(question: str, *, as_json: bool) -> None:
+    """Show what a follow-up was made into, before it is answered."""
+    if not as_json:
+        print(f"\u2192 {plain(question)}", flush=True)
+
+
+def turn(said: dict[str, Any], attempt: Attempt) -> None:
+    """Print one answer of a chat as an object in one line."""
+    _print_json({**said, **answer_json(attempt)})
+
+
+def told(about: dict[str, Any], as_json: bool) -> None:
+    """Print what a line of a chat came to when it was no answer."""
+    if as_json:
+        _print_json(about)
+    else:
+        print("\n".join(map(plain, str(about["message"]).split("\n"))), flush=True)
+
+
 def seeded(report: SeedReport, *, as_json: bool) -> None:
     """Print how a seed pack fared; the refused ones by name."""
     if as_json:
@@ -274,7 +304,7 @@ def _pretty(sql: str) -> str:
     return "".join(char if char in "\n\t" else plain(char) for char in sql)
 
 
-def _footer(attempt: Attempt, options: str) -> str:
+def _footer(attempt: Attempt, options: str, *, in_chat: bool = False) -> str:
     seconds = f"{attempt.total_seconds:.1f} s"
     cost = attempt.usage.cost_usd
     money = "" if not cost else f" · ${cost:.4f}"
@@ -283,7 +313,7 @@ def _footer(attempt: Attempt, options: str) -> str:
     who = f"{plain(attempt.model)} · " if attempt.path == "model" else ""
     told = f"\n{who}path: {attempt.path}{way}{drafts}{_tokens(attempt)} · {seconds}{money} · id {attempt.id}"
     if attempt.status == "answered":
-        told += f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
+        told += "\nRight? /good or /bad" if in_chat else f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
     return told
 
 
