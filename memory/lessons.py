@@ -6,7 +6,7 @@ import json
 import uuid
 from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, literal, or_, select, update
 
 from memory.episode import episode_id
 from memory.ledger import EventKind, Ledger, Transaction
@@ -98,17 +98,8 @@ class Lessons:
         A query that an active episode vouches for is not called wrong. A fix that was forgotten, or called wrong
         itself, is left out.
         """
-        vouched = select(EPISODES.c.id).where(EPISODES.c.id == LESSONS.c.wrong, EPISODES.c.state == "active")
-        fixed = (LESSONS.c.fix != "") & ~_given_up(LESSONS.c.fix)
-        wanted = (
-            select(fixed.label("fixed"), CONTENT.c.body)
-            .join(CONTENT, CONTENT.c.position == LESSONS.c.position)
-            .where(LESSONS.c.bucket == bucket, ~vouched.exists())
-            .order_by(fixed.desc(), LESSONS.c.position.desc())
-            .limit(limit)
-        )
         with self._ledger.connection() as connection:
-            rows = connection.execute(wanted).all()
+            rows = connection.execute(newest_lessons(bucket, limit)).all()
         lessons = [(Lesson(**json.loads(row.body)), bool(row.fixed)) for row in rows]
         return tuple(lesson if fixed else replace(lesson, fix_sql="") for lesson, fixed in lessons)
 
@@ -120,6 +111,19 @@ class Lessons:
         else:
             transaction.connection.execute(update(LESSONS).where(LESSONS.c.id == str(lesson.id)).values(row))
         self._ledger.between("lesson row")
+
+
+def newest_lessons(bucket: str, limit: int) -> Select[tuple[bool, str]]:
+    """What `Lessons.of` asks the database: whether a fix may be shown, and the lesson's content."""
+    vouched = select(EPISODES.c.id).where(EPISODES.c.id == LESSONS.c.wrong, EPISODES.c.state == "active")
+    fixed = (LESSONS.c.fix != "") & ~_given_up(LESSONS.c.fix)
+    return (
+        select(fixed.label("fixed"), CONTENT.c.body)
+        .join(CONTENT, CONTENT.c.position == LESSONS.c.position)
+        .where(LESSONS.c.bucket == bucket, ~vouched.exists())
+        .order_by(fixed.desc(), LESSONS.c.position.desc())
+        .limit(limit)
+    )
 
 
 def wrong_id(lesson: Lesson) -> str:

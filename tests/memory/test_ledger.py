@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from memory.episode import Episode
 from memory.errors import ContentError, UnknownAttemptError, UnknownEpisodeError
-from memory.ledger import EventKind, Ledger
+from memory.ledger import EventKind, Ledger, episodes_of, masked_digest
 
 GERMANY = Episode(
     bucket="c0ffee000001",
@@ -122,6 +122,48 @@ def test_episodes_are_found_by_bucket_batch_kind_and_tables(ledger: Ledger) -> N
         1,
         0,
     )
+
+
+def test_episodes_are_found_by_exactly_their_masked_question_in_the_order_they_were_remembered(ledger: Ledger) -> None:
+    france = replace(GERMANY, question="How many are from France?", sql="SELECT 2")
+    elsewhere = replace(GERMANY, bucket="c0ffee000009", sql="SELECT 1")
+    near = replace(GERMANY, masked=GERMANY.masked.upper())
+    remember(ledger, france, REVENUE, near, GERMANY, elsewhere)
+    assert ledger.masked(GERMANY.masked) == (france, GERMANY, elsewhere)
+    assert ledger.masked(near.masked) == (near,)
+    assert ledger.masked("How many") == () == ledger.masked("") == ledger.masked("\ud83d\0")
+
+
+def test_a_masked_question_names_active_episodes_only(ledger: Ledger) -> None:
+    france, spain = (replace(GERMANY, sql=sql) for sql in ("SELECT 2", "SELECT 3"))
+    remember(ledger, GERMANY, france, spain)
+    with ledger.transaction() as transaction:
+        transaction.forget(GERMANY.id, "it misled")
+        transaction.erase(france.id)
+    assert ledger.masked(GERMANY.masked) == (spain,)
+    with ledger.connection() as connection:
+        assert connection.execute(text("SELECT count(*) FROM masked_questions")).scalar_one() == 1
+    with ledger.transaction() as transaction:
+        transaction.remember(GERMANY, again=True)
+    assert ledger.masked(GERMANY.masked) == (spain, GERMANY)
+    assert ledger.verify().ok, ledger.verify()
+
+
+@pytest.mark.parametrize("half", ["\ud83d", "\ude00", "\ud83d\ude00"])
+def test_a_masked_question_is_found_by_what_comes_back_of_it(ledger: Ledger, half: str) -> None:
+    written = masked_digest(half)
+    with ledger.transaction() as transaction:
+        transaction.append(EventKind.BATCH_OPENED, "b", {"masked": half})
+    [event] = ledger.events(kinds=(EventKind.BATCH_OPENED,))
+    assert event.content and masked_digest(str(event.content["masked"])) == written
+
+
+def test_a_masked_question_is_looked_up_by_an_index(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "brain.sqlite", database="shop") as ledger, ledger.connection() as connection:
+        asked = str(episodes_of("m").compile(connection, compile_kwargs={"literal_binds": True}))
+        steps = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}")]
+    assert any("masked_questions_by_digest" in step for step in steps), steps
+    assert not any(step.startswith(("SCAN", "USE TEMP")) for step in steps), steps
 
 
 def test_search_finds_by_word_stems_best_first_and_ignores_syntax(ledger: Ledger) -> None:
@@ -289,6 +331,9 @@ def test_verify_names_the_first_position_that_was_tampered_with(ledger: Ledger, 
         ("UPDATE outbox SET action = 'forget'", "outbox"),
         ("UPDATE outbox SET bucket = 'other'", "outbox"),
         ("DELETE FROM lexicon", "lexicon"),
+        ("DELETE FROM masked_questions", "masked_questions"),
+        ("UPDATE masked_questions SET digest = 'other'", "masked_questions"),
+        ("UPDATE brain SET format = 1", "brain"),
     ],
 )
 def test_verify_sees_tables_that_do_not_follow_from_the_events(ledger: Ledger, statement: str, named: str) -> None:

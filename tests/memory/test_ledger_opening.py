@@ -242,7 +242,7 @@ def test_no_row_of_an_erased_episode_stays_in_postgresql(postgres_database: str)
         with ledger.transaction() as transaction:
             transaction.erase(EPISODE.id)
         with ledger.connection() as connection:
-            for table in ("content", "episodes", "lexicon", "ledger", "outbox"):
+            for table in ("content", "episodes", "lexicon", "ledger", "outbox", "masked_questions"):
                 rows = connection.execute(text(f"SELECT t::text FROM {table} t")).scalars().all()
                 assert not any("ebrafish" in row for row in rows), table
         assert ledger.verify().ok

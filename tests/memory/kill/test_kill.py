@@ -17,9 +17,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from sqlalchemy import inspect
 
 import memory
 from memory.ledger import EventKind, Ledger
+from memory.lessons import Lessons
+from memory.opening import engine_for
 from memory.outbox import Drained, drain, standing
 from procedural.store import SynapseStore, replayed
 
@@ -54,11 +57,18 @@ def live() -> Iterator[Live]:
     assert server.stdin and server.stdout
 
     def one(
-        folder: Path, where: str, *, life: int, kill_at: KillAt, cognee: bool = False, recover_first: bool = False
+        folder: Path,
+        where: str,
+        *,
+        life: int = 0,
+        kill_at: KillAt,
+        cognee: bool = False,
+        recover_first: bool = False,
+        upgrade: bool = False,
     ) -> dict[str, Any]:
         assert server.stdin and server.stdout
         order = {"folder": str(folder), "where": where, "life": life, "kill_at": kill_at}
-        order |= {"cognee": cognee, "recover_first": recover_first}
+        order |= {"cognee": cognee, "recover_first": recover_first, "upgrade": upgrade}
         server.stdin.write(json.dumps(order) + "\n")
         server.stdin.flush()
         answer: dict[str, Any] = json.loads(server.stdout.readline())
@@ -98,6 +108,12 @@ def _check_after_a_death(where: str, notes: list[list[str]]) -> None:
             kept = SynapseStore().synapses(connection) if moved else ()
         assert kept == replayed(event.content for event in moved)
         assert sum(one.successes + one.failures for one in kept) == 2 * len(settled)
+        for one in map(worker.episode, range(100)):
+            remembered = ledger.episode_state(one.id) == "active"
+            assert ledger.masked(one.masked) == ((one,) if remembered else ())
+        erased = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,))}
+        lessons = [lesson for bucket in worker.BUCKETS for lesson in Lessons(ledger).of(bucket.bucket, 100)]
+        assert len(lessons) == len(settled) - len(erased), "one lesson of each settled attempt, but of what is erased"
 
 
 def _recover_and_check(folder: Path, where: str) -> None:
@@ -178,6 +194,58 @@ def test_the_same_holds_on_postgresql(live: Live, place: Path, postgres_database
         assert os.WTERMSIG(ended["status"]) == signal.SIGKILL
         _check_after_a_death(url, ended["notes"])
         _recover_and_check(folder, url)
+
+
+def test_a_kill_at_any_step_of_an_upgrade_leaves_the_old_brain_or_the_new_one(
+    live: Live, place: Path, write_format_1: Callable[[str], None]
+) -> None:
+    def where(name: str) -> str:
+        file = place / name / "brain.sqlite"
+        write_format_1(str(file))
+        return str(file)
+
+    _check_upgrades(live, place, where)
+
+
+def test_the_same_holds_for_an_upgrade_on_postgresql(
+    live: Live, place: Path, postgres_database: str, write_format_1: Callable[[str], None]
+) -> None:
+    import psycopg
+
+    def where(name: str) -> str:
+        schema = name.replace("-", "_")
+        with psycopg.connect(postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}".encode())
+        (place / name).mkdir()
+        url = f"{postgres_database}&options=-csearch_path%3D{schema}"
+        write_format_1(url)
+        return url
+
+    _check_upgrades(live, place, where)
+
+
+def _check_upgrades(live: Live, place: Path, where: Callable[[str], str]) -> None:
+    """Kill an upgrade at each of its steps, look at what is left, and upgrade again."""
+    whole = live(place / "whole", where("whole"), kill_at=None, upgrade=True)
+    steps = [note[1] for note in whole["notes"]]
+    assert {"masked_questions table", "masked questions", "format", "before commit"} <= set(steps)
+    for kill_at, name in enumerate(steps, 1):
+        url = where(f"kill-{kill_at}")
+        ended = live(place / f"kill-{kill_at}", url, kill_at=kill_at, upgrade=True)
+        assert os.WTERMSIG(ended["status"]) == signal.SIGKILL, (name, ended)
+        engine = engine_for(url)
+        with engine.connect() as connection:
+            tables = {"masked_questions", "lessons"} & set(inspect(connection).get_table_names())
+            format, events = connection.exec_driver_sql(
+                "SELECT format, (SELECT max(position) FROM ledger) FROM brain"
+            ).one()
+        engine.dispose()
+        left = (format, events, len(tables))
+        assert left == ((2, 13, 2) if name == "after commit" else (1, 12, 0)), name
+        with Ledger.open(url, database="shop") as ledger:
+            assert ledger.format == 2 and ledger.head()[0] == 13
+            assert ledger.verify().ok, ledger.verify()
+            assert len(ledger.masked("How many zebrafish did <value> order?")) == 2
 
 
 KILLS_WITH_COGNEE: tuple[KillAt, ...] = (

@@ -1,9 +1,9 @@
 """Lives through attempts, forgetting and erasing, and kills itself at a given step. Run as a script.
 
-Each line on stdin is one life: `{"folder", "where", "life", "kill_at", "cognee", "recover_first"}`. `kill_at` is the
-number or name of a step, or `{"remember": 0.1}` for so many seconds into a call of the store. A fork of this process
-lives it; the answer is one line: `{"status", "notes"}`. Notes are what the life was sure of: each was written after the
-call it tells of had returned.
+Each line on stdin is one life: `{"folder", "where", "life", "kill_at", "cognee", "recover_first", "upgrade"}`.
+`kill_at` is the number or name of a step, or `{"remember": 0.1}` for so many seconds into a call of the store. With
+`upgrade` the life is over when the brain is opened. A fork of this process lives it; the answer is one line:
+`{"status", "notes"}`. Notes are what the life was sure of: each was written after the call it tells of had returned.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from memory.episode import Episode
 from memory.lease import writer_lease
 from memory.ledger import EventKind, Ledger
+from memory.lessons import Lesson, Lessons
 from memory.outbox import drain
 from memory.store import EpisodeStore, Hit, Indexed
 from procedural.store import Bucket, SynapseStore, changes_content
@@ -47,6 +48,11 @@ def episode(number: int) -> Episode:
         schema_fingerprint="f",
         result_fingerprint="r",
     )
+
+
+def lesson(one: Episode, fix: str) -> Lesson:
+    wrong = f"SELECT wrong FROM {one.masked}"
+    return Lesson(one.bucket, one.masked, one.question, wrong, "There is no column wrong.", fix, f"attempt:{one.sql}")
 
 
 def text(one: Episode) -> str:
@@ -167,6 +173,8 @@ def live(
                 reward = float(one is not second)
                 changes = synapses.fire(transaction.connection, bucket, targets, reward, transaction.at)
                 transaction.append(EventKind.WEIGHTS_MOVED, id, changes_content(changes))
+                for fix in ("", one.sql):
+                    Lessons(ledger).learn(transaction, lesson(one, fix))
                 transaction.remember(one)
             tell("settled", id)
             if one is not first:
@@ -232,6 +240,9 @@ def _live_and_die(wanted: dict[str, Any], folder: Path, notes: Path) -> None:
     # A life that hangs is ended by another signal than the one that is looked for.
     signal.alarm(120)
     try:
+        if wanted["upgrade"]:
+            Ledger.open(wanted["where"], database="shop", between=step).close()
+            os._exit(0)
         store: EpisodeStore = FileStore(folder / "cognee", step)
         if wanted["cognee"]:
             from memory.cognee_store import CogneeStore
