@@ -53,6 +53,7 @@ from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
+from memory.vectors import KeptVectors
 from procedural.forgetting import episodes_to_forget
 from procedural.store import Bucket, Choice, SynapseStore
 from procedural.synapse import rank
@@ -240,7 +241,13 @@ class App:
 
     @cached_property
     def recall(self) -> Recall:
-        return Recall(episodes=self.ledger, store=self.store, embedder=self.embedder, notice=self.say)
+        return Recall(
+            episodes=self.ledger, store=self.store, embedder=self.embedder, vectors=self.vectors, notice=self.say
+        )
+
+    @cached_property
+    def vectors(self) -> KeptVectors:
+        return KeptVectors(ledger=self.ledger, embedder=self.embedder)
 
     @cached_property
     def stable(self) -> str:
@@ -504,6 +511,7 @@ class App:
             stands = standing(self.ledger, folder, index=self.embedder.id).state
             if self.ledger.outbox(1) or stands not in ("current", "new"):
                 done = drain(self.ledger, self.store, text=indexed_text, folder=folder, index=self.embedder.id)
+                self.vectors.fill()
                 if done.rebuilt:
                     self.say(f"The episode store was damaged and is built anew from the ledger: {done.rebuilt}")
         except StoreError as trouble:

@@ -23,6 +23,7 @@ import sys
 import threading
 import uuid
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,7 +39,9 @@ _PROVIDER = "hebbql"
 _COLLECTION = "RememberedQuestion_text"
 _GRAPH_CACHE = 64 * 1024 * 1024
 """Bytes of pages a dataset's graph keeps in memory; it holds a few hundred nodes."""
-_SEARCHES_AT_ONCE = 4
+_LOOK_UPS_AT_ONCE = 4
+_KEPT_ENGINES = 128
+"""Datasets whose vector engine is kept open, about 1 MB each; the least used leave first."""
 _COMPLETE = "set_up"
 
 
@@ -216,11 +219,15 @@ class CogneeStore:
 
     def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
         """Search one dataset by the cosine of its texts to `text`, best first. An unknown bucket has none."""
-        dataset = self._dataset(bucket)
-        if limit < 1:
+        return self.recall_each([bucket], text, limit)
+
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        """Search several datasets at once; at most `limit` hits of each, one dataset after the other."""
+        datasets = [self._dataset(bucket) for bucket in buckets]
+        if limit < 1 or not datasets:
             return ()
         [vector] = self._embedder.embed([text])
-        return self._do(lambda cognee: cognee.recall(dataset, vector, limit))
+        return self._do(lambda cognee: cognee.recall(datasets, vector, limit))
 
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         """Take episodes out of search. Their bytes stay in the files until `erase`."""
@@ -321,9 +328,11 @@ class _Cognee:
         self._offer_embedder()
         self._point = _point_class()
         self._datasets: dict[str, uuid.UUID] = {}
-        # One write at a time, and fewer searches than datasets that Cognee keeps open.
+        self._engines: OrderedDict[str, Any] = OrderedDict()
+        self._rewrites = 0
+        # One write at a time, and fewer look-ups than datasets that Cognee itself keeps open.
         self._writing = asyncio.Lock()
-        self._searching = asyncio.Semaphore(_SEARCHES_AT_ONCE)
+        self._finding = asyncio.Semaphore(_LOOK_UPS_AT_ONCE)
         self._loop = _Loop()
         try:
             self.run(self._set_up())
@@ -355,6 +364,7 @@ class _Cognee:
         from cognee.infrastructure.databases.relational import get_relational_engine
         from cognee.infrastructure.databases.vector.create_vector_engine import _create_vector_engine
 
+        self._engines.clear()
         for engines in (_create_vector_engine, _create_graph_engine):
             engines.cache_clear()
             await engines.cache_await_closed()
@@ -427,24 +437,59 @@ class _Cognee:
             if isinstance(run, PipelineRunErrored):
                 raise RuntimeError(run.error_message or run.payload)
 
-    async def recall(self, dataset: str, vector: Vector, limit: int) -> Sequence[Hit]:
-        found = await self._find(dataset)
-        if found is None:
-            return ()
-        from cognee.context_global_variables import set_database_global_context_variables
-        from cognee.infrastructure.databases.vector import get_vector_engine_async
+    async def recall(self, datasets: Sequence[str], vector: Vector, limit: int) -> Sequence[Hit]:
+        found = await asyncio.gather(*(self._search(dataset, vector.tolist(), limit) for dataset in datasets))
+        return tuple(hit for hits in found for hit in hits)
+
+    async def _search(self, dataset: str, vector: list[float], limit: int) -> Sequence[Hit]:
         from cognee.infrastructure.databases.vector.exceptions import CollectionNotFoundError
 
-        async with (
-            self._searching,
-            set_database_global_context_variables(found, self._user.id, permission_type="read"),
-        ):
-            engine = await get_vector_engine_async()
-            try:
-                results = await engine.search(_COLLECTION, query_vector=vector.tolist(), limit=limit)
-            except CollectionNotFoundError:
-                return ()
-        return tuple(Hit(uuid.UUID(str(result.id)), 1.0 - result.score) for result in results)
+        kept = dataset in self._engines
+        engine = await self._engine(dataset)
+        if engine is None:
+            return ()
+        try:
+            results = await engine.search(_COLLECTION, query_vector=vector, limit=limit)
+        except CollectionNotFoundError:
+            return ()
+        except Exception:
+            if not kept:
+                raise
+            # It may have been rewritten meanwhile: ask Cognee for it once more.
+            self._drop_engine(dataset)
+            return await self._search(dataset, vector, limit)
+        return [Hit(uuid.UUID(str(result.id)), 1.0 - result.score) for result in results]
+
+    async def _engine(self, dataset: str) -> Any:
+        """Cognee's vector engine of a dataset, or None when there is no such dataset.
+
+        It is kept: finding it takes eight look-ups in Cognee's own database, three times as long as the search.
+        """
+        engine = self._engines.get(dataset)
+        if engine is not None:
+            self._engines.move_to_end(dataset)
+            return engine
+        rewrites = self._rewrites
+        async with self._finding:
+            found = await self._find(dataset)
+            if found is None:
+                return None
+            from cognee.context_global_variables import set_database_global_context_variables
+            from cognee.infrastructure.databases.vector.config import get_vectordb_context_config
+            from cognee.infrastructure.databases.vector.create_vector_engine import create_vector_engine
+
+            async with set_database_global_context_variables(found, self._user.id, permission_type="read"):
+                engine = create_vector_engine(**get_vectordb_context_config())
+        if rewrites == self._rewrites:
+            self._engines[dataset] = engine
+            if len(self._engines) > _KEPT_ENGINES:
+                self._engines.popitem(last=False)
+        return engine
+
+    def _drop_engine(self, dataset: str) -> None:
+        """Let go of what was opened of a dataset whose files are about to be, or have been, replaced."""
+        self._rewrites += 1
+        self._engines.pop(dataset, None)
 
     async def forget(self, dataset: str, ids: Sequence[uuid.UUID]) -> None:
         async with self._writing:
@@ -454,6 +499,7 @@ class _Cognee:
 
     async def erase(self, dataset: str, survivors: Sequence[Indexed]) -> None:
         async with self._writing:
+            self._drop_engine(dataset)
             if await self._find(dataset) is not None:
                 await self._cognee.forget(dataset=dataset, user=self._user)
                 self._datasets.pop(dataset, None)
@@ -463,6 +509,8 @@ class _Cognee:
                     shutil.rmtree(place)
                 else:
                     place.unlink(missing_ok=True)
+            # Once more: a search may have opened it since.
+            self._drop_engine(dataset)
             if survivors:
                 await self._write(dataset, survivors)
 

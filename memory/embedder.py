@@ -81,19 +81,22 @@ class MiniLM:
         Raises:
             EmbedderError: the model is missing or its bytes are not the pinned ones.
         """
-        with self._lock:
-            return [self._vector(text) for text in texts]
+        return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
-        known = self._vectors.get(text)
-        if known is not None:
-            self._vectors.move_to_end(text)
-            return known
+        with self._lock:
+            known = self._vectors.get(text)
+            if known is not None:
+                self._vectors.move_to_end(text)
+                return known
+            self._load()
+        # Outside the lock: two threads embed two texts on two cores.
         vector = self._run(text)
         vector.setflags(write=False)
-        self._vectors[text] = vector
-        if len(self._vectors) > self._remembered:
-            self._vectors.popitem(last=False)
+        with self._lock:
+            self._vectors[text] = vector
+            if len(self._vectors) > self._remembered:
+                self._vectors.popitem(last=False)
         return vector
 
     def _run(self, text: str) -> Vector:

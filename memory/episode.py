@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import Literal
+
+Part = Literal["question", "masked"]
+"""A text of an episode that says what it is about."""
 
 _NAMESPACE = uuid.UUID("6d4d4be8-2c0e-5d0e-9a39-4b7e4c8d1f6e")
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, select, text, update
 
-from memory import lexicon
+from memory import lexicon, vectors
 from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
 from memory.episode import Episode
 from memory.errors import (
@@ -223,7 +223,7 @@ class Transaction:
         position = self.append(EventKind.EPISODE_FORGOTTEN, str(id), {"reason": reason})
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(state="forgotten"))
         self._between("episode row")
-        self._take_out(known.position)
+        self._take_out(id, known.position)
         self._queue(position, "forget", known.bucket, str(id))
         return True
 
@@ -249,7 +249,7 @@ class Transaction:
         blank = {"state": "erased", "kind": "", "tables": "[]", "batch": ""}
         self.connection.execute(update(EPISODES).where(EPISODES.c.id == str(id)).values(blank))
         self._between("episode row")
-        self._take_out(known.position)
+        self._take_out(id, known.position)
         self.connection.execute(delete(LESSONS).where(LESSONS.c.position.in_(gone)))
         self._between("lessons erased")
         self._queue(position, "rewrite", known.bucket, str(id))
@@ -316,12 +316,14 @@ class Transaction:
         self.connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.id == id).values(state=state, settled=position))
         self._between("attempt row")
 
-    def _take_out(self, position: int) -> None:
-        """Find the episode that was remembered here no more, neither by its words nor by its masked question."""
+    def _take_out(self, id: uuid.UUID, position: int) -> None:
+        """Find the episode that was remembered here no more: not by its words, its masked question or its meaning."""
         lexicon.remove(self.connection, position)
         self._between("episode words")
         self.connection.execute(delete(MASKED_QUESTIONS).where(MASKED_QUESTIONS.c.position == position))
         self._between("masked question")
+        vectors.remove(self.connection, id)
+        self._between("vectors")
 
     def _queue(self, position: int, action: Action, bucket: str, subject: str) -> None:
         number = self.connection.execute(select(func.coalesce(func.max(OUTBOX.c.number), 0) + 1)).scalar_one()
@@ -389,6 +391,7 @@ class Ledger:
         self.between = between
         self._engine = engine
         self._clock = clock
+        self._intents: tuple[int | None, tuple[BucketCount, ...]] | None = None
         with self.connection() as connection:
             brain = connection.execute(select(BRAIN)).one()
         self.store: str = brain.store
@@ -430,6 +433,7 @@ class Ledger:
                 from memory.migrating import migrate
 
                 migrate(engine, clock=clock, between=between)
+            vectors.create(engine)
             ledger = cls(engine, clock=clock, between=between)
             ledger._truncate_log()
         except BaseException:
@@ -526,6 +530,17 @@ class Ledger:
         """Active episodes of exactly this masked question, in the order they were remembered."""
         return self._episodes(episodes_of(masked))
 
+    def by_ids(self, ids: Iterable[uuid.UUID]) -> tuple[Episode, ...]:
+        """Those of the episodes that are active, in the order they were remembered."""
+        return self._episodes(_active_episodes().where(EPISODES.c.id.in_([str(id) for id in ids])))
+
+    def first_of(self, buckets: Iterable[str]) -> tuple[Episode, ...]:
+        """The active episode of each bucket that was remembered first, in the order they were."""
+        first = select(func.min(EPISODES.c.position)).where(
+            EPISODES.c.state == "active", EPISODES.c.bucket.in_(tuple(buckets))
+        )
+        return self._episodes(_active_episodes().where(EPISODES.c.position.in_(first.group_by(EPISODES.c.bucket))))
+
     def by_kind(self, kind: str) -> tuple[Episode, ...]:
         """Active episodes of one kind of question, whatever tables it touches."""
         return self._episodes(_active_episodes().where(EPISODES.c.kind == kind))
@@ -563,15 +578,25 @@ class Ledger:
         return tuple(counted.values())
 
     def intents(self) -> tuple[BucketCount, ...]:
-        """Every intent that active episodes have, by bucket: one bucket may hold several sets of tables."""
+        """Every intent that active episodes have, by bucket: one bucket may hold several sets of tables.
+
+        Counted anew after an episode was remembered, forgotten or erased, each of which queues a change.
+        """
+        newest = select(func.max(OUTBOX.c.number))
+        with self.connection() as connection:
+            changes = connection.execute(newest).scalar_one()
+            if self._intents is None or self._intents[0] != changes:
+                self._intents = changes, self._count_intents(connection)
+            return self._intents[1]
+
+    def _count_intents(self, connection: Connection) -> tuple[BucketCount, ...]:
         wanted = (
             select(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, func.count())
             .where(EPISODES.c.state == "active")
             .group_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables)
             .order_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables)
         )
-        with self.connection() as connection:
-            rows = connection.execute(wanted).all()
+        rows = connection.execute(wanted).all()
         return tuple(BucketCount(bucket, kind, tuple(json.loads(tables)), n, 0) for bucket, kind, tables, n in rows)
 
     def attempt(self, id: str) -> AttemptRecord | None:
@@ -639,7 +664,7 @@ class Ledger:
             return
         with explained(self._engine), self._engine.connect() as connection:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for table in ("content", "episodes", "lexicon", "lessons", "masked_questions"):
+            for table in ("content", "episodes", "lexicon", "lessons", "masked_questions", "vectors"):
                 alone.execute(text(f"VACUUM (FULL) {table}"))
 
     def _truncate_log(self) -> None:

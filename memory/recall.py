@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from memory.embedder import Embedder, EmbedderError
-from memory.episode import Episode
+from memory.episode import Episode, Part
 from memory.store import EpisodeStore, StoreError
+
+if TYPE_CHECKING:
+    from memory.embedder import Vector
 
 Level = Literal["bucket", "kind", "tables", "family"]
 
@@ -20,17 +24,21 @@ _PER_DATASET = 16
 _WORDS_LOOKED_AT = 40
 
 
-class KnownIntent(Protocol):
-    """One intent that a bucket holds episodes of."""
-
-    @property
-    def bucket(self) -> str: ...
+class Intended(Protocol):
+    """What kind of answer something gives, over which tables."""
 
     @property
     def kind(self) -> str: ...
 
     @property
     def tables(self) -> tuple[str, ...]: ...
+
+
+class KnownIntent(Intended, Protocol):
+    """One intent that a bucket holds episodes of."""
+
+    @property
+    def bucket(self) -> str: ...
 
 
 class Episodes(Protocol):
@@ -44,8 +52,24 @@ class Episodes(Protocol):
         """Episodes of one bucket, or of all, in the order they were remembered."""
         ...
 
+    def by_ids(self, ids: Sequence[uuid.UUID]) -> Sequence[Episode]:
+        """Those of the episodes that are active, in the order they were remembered."""
+        ...
+
+    def first_of(self, buckets: Sequence[str]) -> Sequence[Episode]:
+        """The oldest episode of each bucket, in the order they were remembered."""
+        ...
+
     def search(self, text: str, limit: int) -> Sequence[Episode]:
         """Episodes of the whole family that share words with the text, best first."""
+        ...
+
+
+class Vectors(Protocol):
+    """Vectors of the texts of episodes, kept or made."""
+
+    def of(self, episodes: Sequence[Episode], part: Part) -> list[Vector]:
+        """One vector per episode, in order, of its question or its masked question. Raises EmbedderError."""
         ...
 
 
@@ -83,6 +107,16 @@ def indexed_text(episode: Episode) -> str:
     return episode.question
 
 
+class _Embedded:
+    """Embeds the texts of episodes whenever they are asked for."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def of(self, episodes: Sequence[Episode], part: Part) -> list[Vector]:
+        return self._embedder.embed([getattr(episode, part) for episode in episodes])
+
+
 def _any(_episode: Episode) -> bool:
     return True
 
@@ -96,13 +130,19 @@ class Recall:
         episodes: Episodes,
         store: EpisodeStore,
         embedder: Embedder,
+        vectors: Vectors | None = None,
         notice: Callable[[str], None] = lambda _trouble: None,
     ) -> None:
-        """`notice` is told when the store cannot be read and recall goes on by shared words."""
+        """`notice` is told when the store cannot be read and recall goes on by shared words.
+
+        Without `vectors` all candidates are embedded for each recall.
+        """
         self._episodes = episodes
         self._store = store
         self._embedder = embedder
+        self._vectors = vectors or _Embedded(embedder)
         self._notice = notice
+        self._warm = False
 
     def recall(
         self,
@@ -126,24 +166,58 @@ class Recall:
         wanted = _Wanted(bucket, kind, tables, question, masked)
         if limit < 1:
             return ()
-        by_words = self._episodes.search(f"{question} {masked}", _WORDS_LOOKED_AT)
+        by_words, intents, embedded = self._asked(wanted)
         try:
-            candidates = self._by_meaning(wanted, by_words)
-            return self._ranked(wanted, candidates, limit, allowed, "")
+            embedded()
+            return self._by_meaning(wanted, intents, by_words, limit, allowed)
         except (StoreError, EmbedderError) as trouble:
             self._notice(str(trouble))
             shared = "; found by shared words, as the episode store could not be read"
-            return self._ranked(wanted, self._by_words(wanted, by_words), limit, allowed, shared)
+            candidates = [one for one in self._by_words(wanted, by_words) if allowed(one.episode)]
+            return _varied(self._scored(wanted, candidates, shared), limit)
 
-    def _by_meaning(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[_Candidate]:
-        found: dict[uuid.UUID, _Candidate] = {}
-        for bucket in self._worth_opening(wanted, by_words):
-            known = {episode.id: episode for episode in self._episodes.episodes(bucket)}
-            for hit in self._store.recall(bucket, wanted.question, _PER_DATASET):
-                # The store may still hold what the ledger has forgotten a moment ago.
-                if hit.id in known:
-                    found[hit.id] = _Candidate(known[hit.id], hit.score)
-        return list(found.values())
+    def _asked(self, wanted: _Wanted) -> tuple[Sequence[Episode], Sequence[KnownIntent], Callable[[], object]]:
+        """Look into the ledger while the question is embedded. What the last raises, is raised when it is called."""
+        texts = [wanted.question, wanted.masked]
+        if not self._warm:
+            # Models and drivers are loaded by one thread.
+            self._warm = True
+            return self._search(wanted), self._episodes.intents(), lambda: self._embedder.embed(texts)
+        with ThreadPoolExecutor(len(texts), "hebbql-embed") as crew:
+            embedding = [crew.submit(self._embedder.embed, [text]) for text in texts]
+            by_words, intents = self._search(wanted), self._episodes.intents()
+        return by_words, intents, lambda: [vector.result() for vector in embedding]
+
+    def _search(self, wanted: _Wanted) -> Sequence[Episode]:
+        return self._episodes.search(f"{wanted.question} {wanted.masked}", _WORDS_LOOKED_AT)
+
+    def _by_meaning(
+        self,
+        wanted: _Wanted,
+        intents: Sequence[KnownIntent],
+        by_words: Sequence[Episode],
+        limit: int,
+        allowed: Callable[[Episode], bool],
+    ) -> tuple[Recalled, ...]:
+        """Search the bucket's own dataset, then those of the others that can still hold something better.
+
+        Leaving out the rest changes nothing: not even the very question in them would come before what was found.
+        """
+        left = self._worth_opening(wanted, intents, by_words)
+        best: dict[str, float] = {}
+        for known in intents:
+            best[known.bucket] = max(_score(1, 1, wanted, known), best.get(known.bucket, 0.0))
+        found: list[Recalled] = []
+        while left:
+            now = left[:1] if not found and left[0] == wanted.bucket else left
+            left = [bucket for bucket in left if bucket not in now]
+            scores = {hit.id: hit.score for hit in self._store.recall_each(now, wanted.question, _PER_DATASET)}
+            # The store may still hold what the ledger has forgotten a moment ago.
+            episodes = [episode for episode in self._episodes.by_ids(tuple(scores)) if allowed(episode)]
+            found += self._scored(wanted, [_Candidate(episode, scores[episode.id]) for episode in episodes], "")
+            if (worst := _worst_of_first(found, limit)) is not None:
+                left = [bucket for bucket in left if best[bucket] >= worst]
+        return _varied(found, limit)
 
     def _by_words(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[_Candidate]:
         """Stand in for the store: shared words, best 1.0 and falling, then the rest of the bucket."""
@@ -152,7 +226,7 @@ class Recall:
             found.setdefault(episode.id, _Candidate(episode, 0.0))
         return list(found.values())
 
-    def _worth_opening(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[str]:
+    def _worth_opening(self, wanted: _Wanted, intents: Sequence[KnownIntent], by_words: Sequence[Episode]) -> list[str]:
         """Buckets to search, the most promising first; by meaning where neither intent nor words say anything."""
         word_rank: dict[str, int] = {}
         for rank, episode in enumerate(by_words):
@@ -164,7 +238,7 @@ class Recall:
             return own + (known.kind == wanted.kind) + _overlap(wanted.tables, known.tables) + words
 
         promises: dict[str, float] = {}
-        for known in self._episodes.intents():
+        for known in intents:
             promises[known.bucket] = max(promise(known), promises.get(known.bucket, 0.0))
         best = sorted(promises, key=lambda bucket: (-promises[bucket], bucket))[:MOST_DATASETS]
         told = [bucket for bucket in best if promises[bucket]]
@@ -176,42 +250,30 @@ class Recall:
 
     def _nearest(self, wanted: _Wanted, buckets: Set[str], count: int) -> list[str]:
         """Buckets whose first episode is nearest in meaning to the question."""
-        first: dict[str, Episode] = {}
-        for episode in self._episodes.episodes():
-            if episode.bucket in buckets:
-                first.setdefault(episode.bucket, episode)
-        texts = [indexed_text(episode) for episode in first.values()]
-        mine, *theirs = self._embedder.embed([wanted.question, *texts])
-        likeness = {bucket: float(vector @ mine) for bucket, vector in zip(first, theirs, strict=True)}
+        first = self._episodes.first_of(sorted(buckets))
+        [mine] = self._embedder.embed([wanted.question])
+        theirs = self._vectors.of(first, "question")
+        likeness = {episode.bucket: float(vector @ mine) for episode, vector in zip(first, theirs, strict=True)}
         return sorted(likeness, key=lambda bucket: (-likeness[bucket], bucket))[:count]
 
-    def _ranked(
-        self,
-        wanted: _Wanted,
-        candidates: Iterable[_Candidate],
-        limit: int,
-        allowed: Callable[[Episode], bool],
-        remark: str,
-    ) -> tuple[Recalled, ...]:
-        usable = [candidate for candidate in candidates if allowed(candidate.episode)]
-        masked = self._masked_likeness(wanted, [candidate.episode for candidate in usable])
-        scored = [
+    def _scored(self, wanted: _Wanted, candidates: Sequence[_Candidate], remark: str) -> list[Recalled]:
+        masked = self._masked_likeness(wanted, [candidate.episode for candidate in candidates])
+        return [
             Recalled(
                 candidate.episode,
                 _score(candidate.wording, likeness, wanted, candidate.episode),
                 level := _level(wanted, candidate.episode),
                 _why(level, candidate, remark),
             )
-            for candidate, likeness in zip(usable, masked, strict=True)
+            for candidate, likeness in zip(candidates, masked, strict=True)
         ]
-        scored.sort(key=lambda recalled: (-recalled.score, str(recalled.episode.id)))
-        return _varied(scored, limit)
 
     def _masked_likeness(self, wanted: _Wanted, episodes: Sequence[Episode]) -> list[float]:
         if not episodes:
             return []
         try:
-            mine, *theirs = self._embedder.embed([wanted.masked, *(episode.masked for episode in episodes)])
+            [mine] = self._embedder.embed([wanted.masked])
+            theirs = self._vectors.of(episodes, "masked")
         except EmbedderError:
             return [float(episode.masked == wanted.masked) for episode in episodes]
         return [float(vector @ mine) for vector in theirs]
@@ -223,7 +285,7 @@ def _overlap(one: Iterable[str], other: Iterable[str]) -> float:
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
 
 
-def _score(wording: float, masked: float, wanted: _Wanted, episode: Episode) -> float:
+def _score(wording: float, masked: float, wanted: _Wanted, other: Intended) -> float:
     """Weigh wording, masked wording, kind and linked tables into one number in [0, 1].
 
     The weights were tried on 121 Northwind questions against the 279 of the seed pack: an episode with the same
@@ -233,8 +295,8 @@ def _score(wording: float, masked: float, wanted: _Wanted, episode: Episode) -> 
     return (
         0.3 * min(max(wording, 0.0), 1.0)
         + 0.2 * min(max(masked, 0.0), 1.0)
-        + 0.25 * (episode.kind == wanted.kind)
-        + 0.25 * _overlap(wanted.tables, episode.tables)
+        + 0.25 * (other.kind == wanted.kind)
+        + 0.25 * _overlap(wanted.tables, other.tables)
     )
 
 
@@ -258,14 +320,29 @@ def _why(level: Level, candidate: _Candidate, remark: str) -> str:
     return f"{reason}{remark}" if remark else f"{reason}; wording {candidate.wording:.2f}"
 
 
-def _varied(ranked: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
+def _varied(found: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
     """Take the best, but the same question with other literals only when nothing else is left."""
+    first, again = _told_apart(found)
+    return tuple(sorted((first + again)[:limit], key=_rank))
+
+
+def _worst_of_first(found: Sequence[Recalled], limit: int) -> float | None:
+    """The lowest score of the `limit` best that differ from one another, or None when there are fewer."""
+    first, _ = _told_apart(found)
+    return first[limit - 1].score if len(first) >= limit else None
+
+
+def _told_apart(found: Sequence[Recalled]) -> tuple[list[Recalled], list[Recalled]]:
+    """The best of each masked question and shape, and the others; best first."""
     first: list[Recalled] = []
     again: list[Recalled] = []
     shown: set[tuple[str, str]] = set()
-    for recalled in ranked:
+    for recalled in sorted(found, key=_rank):
         key = (recalled.episode.masked, recalled.episode.skeleton)
         (again if key in shown else first).append(recalled)
         shown.add(key)
-    chosen = (first + again)[:limit]
-    return tuple(sorted(chosen, key=lambda recalled: (-recalled.score, str(recalled.episode.id))))
+    return first, again
+
+
+def _rank(recalled: Recalled) -> tuple[float, str]:
+    return -recalled.score, str(recalled.episode.id)

@@ -32,6 +32,9 @@ class ReferenceStore:
         hits = [Hit(id, float(vector @ wanted)) for (id, _), vector in zip(held, vectors, strict=True)]
         return tuple(sorted(hits, key=lambda hit: -hit.score)[:limit])
 
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        return tuple(hit for bucket in buckets for hit in self.recall(bucket, text, limit))
+
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         with self._lock:
             for id in ids:

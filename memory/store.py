@@ -47,6 +47,10 @@ class EpisodeStore(Protocol):
         """Find the most alike episodes of one bucket, best first; none for a bucket never written."""
         ...
 
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        """Find the most alike episodes of several buckets, at most `limit` of each, bucket after bucket."""
+        ...
+
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         """Take episodes out. Unknown ids are no error."""
         ...
