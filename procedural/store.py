@@ -147,11 +147,12 @@ class SynapseStore:
     ) -> tuple[Choice, ...]:
         """Rank candidates for the next attempt at a bucket, best first; the first is the one to take.
 
-        What was tried here is ranked by what came of it here. What was not is ranked by its evidence from other
-        buckets, same kind first, then same tables; but never above the rank of an untried candidate, so that a
-        favourite from elsewhere does not push out what works here. With no evidence anywhere it is untried.
-        The untried fade with the freshest evidence at hand, so a pause changes no order. Ties keep the order that
-        the candidates came in: put the usual one first. Candidates given up here come last.
+        What was tried here is ranked by what came of it here. What was not has the rank of the untried, less where it
+        fails in other buckets, same kind first, then same tables; what does well there comes first among the
+        untried. So a favourite from elsewhere is tried early and pushes out nothing that works here, and what fails
+        elsewhere is still tried before what failed here. The untried fade with the freshest evidence at hand, so a
+        pause changes no order. Ties keep the order that the candidates came in: put the cheapest first.
+        Candidates given up here come last; when the first is given up, all are. `Choice.why` says it in words.
         """
         like_kind = self._neighbours(connection, bucket, kind, BUCKETS.c.kind == bucket.kind)
         like_tables = self._neighbours(connection, bucket, kind, BUCKETS.c.tables == _tables_key(bucket.tables))

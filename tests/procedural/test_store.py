@@ -201,7 +201,7 @@ def test_what_is_given_up_comes_after_what_ranks_lower_but_still_has_a_chance(
     connection: Connection, store: SynapseStore
 ) -> None:
     fire(store, connection, GERMANY, "direct", "-" * 17 + "+" * 9)
-    fire(store, connection, GERMANY, "adapt", "--")
+    fire(store, connection, GERMANY, "adapt", "+----")
     adapt, direct = store.best_next(connection, GERMANY, ("direct", "adapt"), 0.0)
     assert (adapt.candidate, direct.given_up) == ("adapt", True) and adapt.rank < direct.rank
 
