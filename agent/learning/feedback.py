@@ -150,15 +150,19 @@ class Teacher:
         """Weaken what fired; give the episode that says the wrong answer, and those of the bucket that are spent.
 
         An episode of another bucket that misled here stays: it was verified there, and only the way to it is weak.
-        An episode whose SQL a habit replayed with other literals is not to blame: with its own it may be right.
+        So does one that says this SQL to the same question with other literals, where it may be right; and what a
+        habit replayed with new literals is not weakened for it either.
         """
-        wrong = []
+        wrong: list[uuid.UUID] = []
         if body.get("sql"):
-            wrong.append(episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect)))
+            said = episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect))
+            episode = self.ledger.episode(said)
+            if episode and _asks(episode.question) == _asks(body["question"]):
+                wrong.append(said)
         guilty = fired(body)
         if body.get("path") == "habit":
-            said = {str(id) for id in wrong}
-            guilty = tuple(target for target in guilty if target.kind != "episode" or target.name in said)
+            names = {str(id) for id in wrong}
+            guilty = tuple(target for target in guilty if target.kind != "episode" or target.name in names)
         self._move(entry, body, guilty, reward=0.0)
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
         own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
@@ -177,6 +181,11 @@ class Teacher:
             bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
             changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
             entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
+
+
+def _asks(question: str) -> str:
+    """A question without what may differ between two writings of the same."""
+    return " ".join(question.casefold().split())
 
 
 def _forget(

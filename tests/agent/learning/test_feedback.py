@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent.attempt import Draft, Replay
 from agent.database.result import QueryFailed, QueryRejected
+from agent.habits import Habits, habit_name
 from agent.journal import fired
-from agent.learning.feedback import FeedbackError, Outcome
+from agent.learning.feedback import FeedbackError, Outcome, Teacher
+from agent.learning.mistakes import CALLED_WRONG
 from agent.models.port import ModelError, Reply
+from agent.models.recorded import ScriptedModel
 from memory.episode import Episode
 from memory.ledger import EventKind, Ledger
-from memory.recall import Recall
-from procedural.synapse import FULL_WEIGHT, RATE
+from memory.lessons import Lesson, Lessons
+from memory.recall import Recall, Recalled
+from procedural.store import Bucket, changes_content
+from procedural.synapse import FULL_WEIGHT, RATE, Synapse, Target
 
 if TYPE_CHECKING:
     from agent.attempt import Attempt
@@ -27,6 +33,8 @@ QUESTION = "How many breads are there?"
 RIGHT = "SELECT COUNT(*) FROM Breads"
 WRONG = "SELECT COUNT(*) FROM Bakers"
 OTHER = "SELECT COUNT(DISTINCT Name) FROM Breads"
+LINZ, GRAZ = "How many bakers are in Linz?", "How many bakers are in Graz?"
+IN_LINZ, IN_GRAZ = (f"SELECT COUNT(*) FROM Bakers WHERE Town = '{town}'" for town in ("Linz", "Graz"))
 
 
 def weights(bakery: Bakery) -> dict[tuple[str, str], tuple[float, int, int]]:
@@ -37,7 +45,13 @@ def weights(bakery: Bakery) -> dict[tuple[str, str], tuple[float, int, int]]:
 
 
 def unchanged(bakery: Bakery) -> tuple[object, ...]:
-    return bakery.ledger.head(), bakery.fired(), bakery.ledger.episodes(), bakery.ledger.outbox()
+    return bakery.ledger.head(), bakery.fired(), bakery.ledger.episodes(), bakery.ledger.outbox(), lessons(bakery)
+
+
+def lessons(bakery: Bakery, question: str = QUESTION) -> list[tuple[str, str, str]]:
+    """Wrong query, problem and fix of each lesson of the question's bucket."""
+    found = Lessons(bakery.ledger).of(bakery.understand(question).bucket, 100)
+    return [(one.wrong_sql, one.problem, one.fix_sql) for one in found]
 
 
 @pytest.fixture
@@ -101,6 +115,16 @@ def test_bad_after_good_forgets_what_good_stored(bakery: Bakery, answer: Attempt
     assert bakery.ledger.episode_state(uuid.UUID(stored)) == "forgotten"
     assert weights(bakery)["approach", "direct"][1:] == (1, 1)
     bakery.prove()
+
+
+def test_a_query_with_literals_of_another_question_is_wrong_here_and_kept_there(bakery: Bakery) -> None:
+    [stored] = bakery.teacher.take(bakery.ask(LINZ, IN_LINZ).id, "good").remembered
+    attempt = bakery.ask(GRAZ, IN_LINZ)
+    assert bakery.teacher.take(attempt.id, "bad").forgotten == ()
+    assert bakery.teacher.take(attempt.id, "corrected", IN_GRAZ).forgotten == ()
+    assert [one.sql for one in bakery.ledger.episodes()] == [IN_LINZ, IN_GRAZ]
+    same = bakery.ask(f" {LINZ.upper()}", IN_LINZ)
+    assert bakery.teacher.take(same.id, "bad").forgotten == (stored,)
 
 
 def test_good_after_bad_brings_the_episode_back(bakery: Bakery, answer: Attempt) -> None:
@@ -357,6 +381,223 @@ def test_praise_of_what_a_seed_says_strengthens_it_and_keeps_its_origin(bakery: 
     assert outcome == Outcome(f"Known already, and strengthened: {QUESTION}")
     assert bakery.ledger.episodes() == (seed,)
     assert weights(bakery)["episode", str(seed.id)][1:] == (1, 0)
+
+
+def test_bad_leaves_a_lesson_of_the_wrong_query(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, WRONG)
+    bakery.teacher.take(attempt.id, "bad")
+    understood = bakery.understand(QUESTION)
+    assert Lessons(bakery.ledger).of(understood.bucket) == (
+        Lesson(understood.bucket, understood.masked, QUESTION, WRONG, CALLED_WRONG, "", f"feedback:{attempt.id}"),
+    )
+    bakery.prove()
+
+
+def test_a_correction_leaves_the_lesson_with_its_fix(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, "SELECT COUNT(Nme) FROM Breads", WRONG)
+    bakery.teacher.take(attempt.id, "bad")
+    assert lessons(bakery) == [(WRONG, CALLED_WRONG, "")]
+    bakery.teacher.take(attempt.id, "corrected", f"{RIGHT};")
+    wrong, broken = lessons(bakery)
+    assert wrong == (WRONG, CALLED_WRONG, RIGHT)
+    assert (broken[0], broken[2]) == ("SELECT COUNT(Nme) FROM Breads", RIGHT) and "Nme" in broken[1]
+    bakery.prove()
+
+
+def test_good_takes_the_lesson_away(bakery: Bakery, answer: Attempt) -> None:
+    for word in ("bad", "corrected"):
+        bakery.teacher.take(answer.id, word, OTHER if word == "corrected" else None)
+        assert [one[0] for one in lessons(bakery)] == [RIGHT]
+        bakery.teacher.take(answer.id, "good")
+        assert lessons(bakery) == []
+        bakery.prove()
+
+
+def test_what_another_attempt_was_praised_for_is_called_wrong_no_more(bakery: Bakery, answer: Attempt) -> None:
+    bakery.teacher.take(answer.id, "bad")
+    again = bakery.ask(QUESTION, RIGHT)
+    bakery.teacher.take(again.id, "good")
+    assert lessons(bakery) == []
+    bakery.teacher.take(answer.id, "bad")
+    assert lessons(bakery) == [], "the word on this attempt was given before, and is older"
+    bakery.teacher.take(again.id, "bad")
+    assert lessons(bakery) == [(RIGHT, CALLED_WRONG, "")]
+
+
+def test_a_second_correction_is_the_fix_then_and_bad_leaves_it(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, WRONG)
+    for sql in (RIGHT, OTHER):
+        bakery.teacher.take(attempt.id, "corrected", sql)
+        assert lessons(bakery) == [(WRONG, CALLED_WRONG, sql)]
+    bakery.teacher.take(attempt.id, "bad")
+    assert lessons(bakery) == [(WRONG, CALLED_WRONG, OTHER)]
+    bakery.prove()
+
+
+def test_where_no_query_ran_bad_leaves_what_the_guard_said_and_a_correction_mends_it(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, "SELECT Nme FROM Breads", "SELECT Nam FROM Breads", Reply("hm"))
+    bakery.teacher.take(attempt.id, "bad")
+    told = lessons(bakery)
+    assert [(one[0], one[2]) for one in told] == [("SELECT Nam FROM Breads", ""), ("SELECT Nme FROM Breads", "")]
+    assert all("Name" in problem for _, problem, _ in told)
+    bakery.teacher.take(attempt.id, "corrected", RIGHT)
+    assert {one[2] for one in lessons(bakery)} == {RIGHT}
+    bakery.prove()
+
+
+def test_an_erased_episode_takes_the_lessons_of_its_attempt_along(bakery: Bakery) -> None:
+    attempt = bakery.ask(QUESTION, WRONG)
+    [stored] = bakery.teacher.take(attempt.id, "corrected", RIGHT).remembered
+    with bakery.ledger.transaction() as entry:
+        entry.erase(uuid.UUID(stored), "asked for")
+    assert lessons(bakery) == []
+    learned = bakery.ledger.events(kinds=(EventKind.LESSON_LEARNED,))
+    assert [event.content for event in learned] == [None]
+    bakery.prove()
+
+
+def teacher_of_habits(bakery: Bakery) -> Teacher:
+    """Wired as in the application."""
+
+    def named(body: Mapping[str, Any], sql: str) -> str:
+        return habit_name(bakery.understand(body["question"]), sql, lexicon=bakery.lexicon)
+
+    return replace(bakery.teacher, habit=named)
+
+
+def habits(bakery: Bakery) -> dict[str, tuple[int, int]]:
+    return {one.target: (one.successes, one.failures) for one in bakery.fired() if one.target_kind == "habit"}
+
+
+def replayed_from(bakery: Bakery, question: str, sql: str, episode: Episode, name: str) -> Attempt:
+    """An answer that a habit gave, right or wrong, from the episode behind it."""
+
+    def habit(_understood: object) -> Replay:
+        query = bakery.check(sql)
+        draft = Draft(None, Reply(sql), sql=query.sql, tables=query.tables, result=bakery.run(query))
+        return Replay(name, draft, Recalled(episode, 1.0, "bucket", "habit"))
+
+    return list(bakery.asking(question, ScriptedModel([]), habit=habit))[-1]
+
+
+@pytest.fixture
+def learned(bakery: Bakery) -> tuple[Episode, str]:
+    """An episode about Linz that was praised three times, and the habit that this made."""
+    for _ in range(3):
+        teacher_of_habits(bakery).take(bakery.ask(LINZ, IN_LINZ).id, "good")
+    [episode], [(name, counts)] = bakery.ledger.episodes(), habits(bakery).items()
+    assert counts == (3, 0)
+    return episode, name
+
+
+def test_good_and_a_correction_strengthen_the_habit_of_the_right_query(bakery: Bakery) -> None:
+    taught = teacher_of_habits(bakery)
+    taught.take(bakery.ask(LINZ, IN_LINZ).id, "good")
+    taught.take(bakery.ask(GRAZ, "SELECT COUNT(*) FROM Bakers").id, "corrected", IN_GRAZ)
+    assert list(habits(bakery).values()) == [(2, 0)], "one habit, whatever the town"
+    assert taught.take(bakery.ask(QUESTION, RIGHT).id, "good")
+    bakery.prove()
+
+
+def test_a_query_that_is_no_habit_strengthens_none(bakery: Bakery, answer: Attempt) -> None:
+    bakery.teacher.take(answer.id, "good")
+    assert habits(bakery) == {}
+
+
+def test_praise_of_a_habits_answer_strengthens_it_once(bakery: Bakery, learned: tuple[Episode, str]) -> None:
+    episode, name = learned
+    attempt = replayed_from(bakery, GRAZ, IN_GRAZ, episode, name)
+    assert attempt.path == "habit" and attempt.status == "answered"
+    teacher_of_habits(bakery).take(attempt.id, "good")
+    assert habits(bakery) == {name: (4, 0)}
+    assert [one.sql for one in bakery.ledger.masked(episode.masked)] == [IN_LINZ, IN_GRAZ]
+    bakery.prove()
+
+
+def test_bad_breaks_the_habit_and_keeps_the_episode_whose_own_literals_may_be_right(
+    bakery: Bakery, learned: tuple[Episode, str]
+) -> None:
+    episode, name = learned
+    attempt = replayed_from(bakery, GRAZ, IN_GRAZ, episode, name)
+    before = weights(bakery)["episode", str(episode.id)]
+    outcome = teacher_of_habits(bakery).take(attempt.id, "bad")
+    assert outcome.forgotten == () and bakery.ledger.episodes() == (episode,)
+    assert habits(bakery) == {name: (3, 1)}
+    assert weights(bakery)["episode", str(episode.id)] == before
+    assert lessons(bakery, GRAZ) == [(IN_GRAZ, CALLED_WRONG, "")]
+    unmoved = unchanged(bakery)
+    assert "nothing changed" in teacher_of_habits(bakery).take(attempt.id, "bad").message
+    assert unchanged(bakery) == unmoved
+    bakery.prove()
+
+
+def test_bad_on_a_replay_of_the_very_query_forgets_its_episode(bakery: Bakery, learned: tuple[Episode, str]) -> None:
+    episode, name = learned
+    attempt = replayed_from(bakery, LINZ, IN_LINZ, episode, name)
+    outcome = teacher_of_habits(bakery).take(attempt.id, "bad")
+    assert outcome.forgotten == (str(episode.id),) and bakery.ledger.episodes() == ()
+    assert habits(bakery) == {name: (3, 1)}
+    assert weights(bakery)["episode", str(episode.id)][1:] == (3, 1)
+    bakery.prove()
+
+
+def test_a_wrong_replay_is_no_evidence_against_its_episode_even_in_a_failing_bucket(
+    bakery: Bakery, learned: tuple[Episode, str]
+) -> None:
+    """There, an episode that never helped goes with its first failure; a seed that no one praised is such a one."""
+    _, name = learned
+    seed = replace(misleading(bakery, LINZ), sql="SELECT COUNT(BakerID) FROM Bakers WHERE Town = 'Linz'")
+    bakery.remember([seed])
+    bucket = Bucket(seed.bucket, seed.kind, seed.tables)
+    with bakery.ledger.transaction() as entry:
+        for _ in range(9):
+            changes = bakery.synapses.fire(entry.connection, bucket, [Target("approach", "direct")], 0.0, entry.at)
+            entry.append(EventKind.WEIGHTS_MOVED, seed.bucket, changes_content(changes))
+    attempt = replayed_from(bakery, GRAZ, "SELECT COUNT(BakerID) FROM Bakers WHERE Town = 'Graz'", seed, name)
+    assert teacher_of_habits(bakery).take(attempt.id, "bad").forgotten == ()
+    assert seed in bakery.ledger.episodes()
+
+
+def test_a_correction_of_a_habits_answer_breaks_it_and_begins_another(
+    bakery: Bakery, learned: tuple[Episode, str]
+) -> None:
+    episode, name = learned
+    attempt = replayed_from(bakery, GRAZ, IN_GRAZ, episode, name)
+    right = "SELECT COUNT(DISTINCT Name) FROM Bakers WHERE Town = 'Graz'"
+    teacher_of_habits(bakery).take(attempt.id, "corrected", right)
+    moved = habits(bakery)
+    assert moved.pop(name) == (3, 1) and list(moved.values()) == [(1, 0)]
+    assert [one.sql for one in bakery.ledger.episodes()] == [IN_LINZ, right]
+    bakery.prove()
+
+
+def test_a_correction_of_the_literals_alone_leaves_the_habit_broken(
+    bakery: Bakery, learned: tuple[Episode, str]
+) -> None:
+    episode, name = learned
+    attempt = replayed_from(bakery, GRAZ, IN_LINZ, episode, name)
+    outcome = teacher_of_habits(bakery).take(attempt.id, "corrected", IN_GRAZ)
+    assert habits(bakery) == {name: (4, 1)}
+    assert outcome.forgotten == (), "right in Linz, and no one said otherwise"
+
+
+def test_what_a_real_habit_answers_it_answers_no_more_once_called_bad(
+    bakery: Bakery, learned: tuple[Episode, str]
+) -> None:
+    def synapse(bucket: str, habit: str) -> Synapse | None:
+        return next((one for one in bakery.fired() if (one.bucket, one.target) == (bucket, habit)), None)
+
+    real = Habits(
+        remembered=bakery.ledger.masked,
+        understand=bakery.understand,
+        synapse=synapse,
+        lexicon=lambda: bakery.lexicon,
+        database=bakery,
+    )
+    attempt = list(bakery.asking(GRAZ, ScriptedModel([]), habit=real.replay))[-1]
+    assert (attempt.path, attempt.sql) == ("habit", IN_GRAZ)
+    teacher_of_habits(bakery).take(attempt.id, "bad")
+    assert real.replay(bakery.understand(GRAZ)) is None is real.replay(bakery.understand(LINZ))
 
 
 @pytest.mark.parametrize("verdict", ["good", "bad", "corrected"])
