@@ -130,9 +130,12 @@ def habit(folder: Path, quick: bool) -> list[Figure]:
     for number in range(2 if quick else 9):
         seconds, answer = cold(folder, "ask", HABIT.format(country=ASKED[number % len(ASKED)]), "--json")
         took.append(seconds)
-        paths.add(json.loads(answer).get("path"))
-    note = "" if paths == {"habit"} else f"answered by {', '.join(sorted(map(str, paths)))}"
-    figures = [Figure("cold, a fresh process", statistics.median(took), "s", len(took), 1.0, note)]
+        paths.add(json.loads(answer).get("path", "nothing"))
+    by_habit = paths == {"habit"}
+    note = "" if by_habit else f"answered by {', '.join(sorted(paths))}"
+    figures = [
+        Figure("cold, a fresh process", statistics.median(took) if by_habit else None, "s", len(took), 1.0, note)
+    ]
     warm: list[float] = []
     with opened(folder, habits=True) as (app, _):
         for number in range(6 if quick else 101):
@@ -140,7 +143,7 @@ def habit(folder: Path, quick: bool) -> list[Figure]:
             *_, attempt = app.ask(HABIT.format(country=ASKED[number % len(ASKED)]))
             warm.append((time.perf_counter() - began) * 1000)
             if attempt.path != "habit":
-                return [*figures, Figure("warm", None, "ms", note=f"answered by {attempt.path}")]
+                return [*figures, Figure("warm, median", None, "ms", 0, 20.0, f"answered by {attempt.path}")]
     return [*figures, *spread("warm", warm[1:], "ms", median=20.0)]
 
 
@@ -204,9 +207,18 @@ def cold_model(folder: Path, quick: bool) -> list[Figure]:
         (models / path.name).symlink_to(path)
     questions = [HABIT.format(country=country) for country in ASKED[: 2 if quick else 4]]
     environment = {"HEBBQL_HABITS": "off", "HEBBQL_MODEL": "0.5b"}
-    took = [cold(folder, "ask", question, "--json", **environment)[0] for question in questions]
+    told = [cold(folder, "ask", question, "--json", **environment) for question in questions]
+    took = [seconds for seconds, _ in told]
+    answered = sum(json.loads(answer).get("status") == "answered" for _, answer in told)
     return [
-        Figure("second ask with the 0.5B", statistics.median(took[1:]), "s", len(took) - 1, 15.0),
+        Figure(
+            "second ask with the 0.5B",
+            statistics.median(took[1:]),
+            "s",
+            len(took) - 1,
+            15.0,
+            f"{answered} of {len(told)} answered",
+        ),
         Figure("first ask, no prefix on disk", took[0], "s"),
     ]
 
@@ -310,8 +322,6 @@ def cold(folder: Path, *arguments: str, **environment: str) -> tuple[float, str]
         check=False,
     )
     seconds = time.perf_counter() - began
-    if done.returncode not in (0, 3, 4):
-        raise SystemExit(f"hebbql {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     return seconds, done.stdout
 
 
