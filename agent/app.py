@@ -27,6 +27,7 @@ from agent.database.schema import Schema
 from agent.doctor import Broken, Check, Finding, examine
 from agent.drafting.approaches import APPROACHES, Approach, Material, approach_named
 from agent.grounding import Lexicon, ground
+from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
@@ -55,8 +56,9 @@ from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
 from procedural.forgetting import episodes_to_forget
-from procedural.store import Bucket, Choice, SynapseStore
-from procedural.synapse import rank
+from procedural.habit import Certainty
+from procedural.store import Bucket, SynapseStore
+from procedural.synapse import Synapse, rank
 
 __all__ = [
     "FAILURES",
@@ -281,6 +283,7 @@ class App:
 
     def chat(self) -> Conversation:
         """A chat in which nothing was said yet. What no rule makes whole, the model is asked to."""
+
         def complete(prompt: Prompt) -> Reply:
             self._get_model_ready()
             return self.model.complete(prompt)
@@ -297,11 +300,30 @@ class App:
         return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
 
     def habit(self, understood: Understood) -> Replay | None:
-        """The answer of what is so well learned that no model is asked, or None."""
-        return None
+        """The answer of what is so well learned that no model is asked, or None. A forced approach asks the model."""
+        if not (self.memory and self.settings.habits) or self.settings.approach:
+            return None
+        return self._habits.replay(understood)
 
     def habit_name(self, understood: Understood, sql: str) -> str:
-        return ""
+        """Which habit it strengthens when this query is verified for this question, or `""`."""
+        return habit_name(understood, sql, lexicon=self.lexicon)
+
+    @cached_property
+    def _habits(self) -> Habits:
+        def synapse(bucket: str, name: str) -> Synapse | None:
+            with self.ledger.connection() as connection:
+                known = self.synapses.synapses(connection, bucket, kind="habit")
+            return next((one for one in known if one.target == name), None)
+
+        return Habits(
+            remembered=self.ledger.masked,
+            understand=self.understand,
+            synapse=synapse,
+            lexicon=lambda: self.lexicon,
+            database=self,
+            certainty=Certainty(self.settings.habit_successes, self.settings.habit_salience),
+        )
 
     def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
         if not self.memory:
@@ -339,7 +361,7 @@ class App:
             best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
         taken = approach_named(best.candidate)
         assert taken is not None, "only known approaches are candidates"
-        return taken.chosen(_evidence(best), material)
+        return taken.chosen(best.why, material)
 
     def prompt(self, attempt: Attempt) -> Prompt:
         """What the model is shown next, by the approach of the attempt."""
@@ -411,6 +433,7 @@ class App:
             run=self.checked_run,
             schema=self.schema.fingerprint,
             dialect=self.schema.dialect,
+            habit=lambda body, right: self.habit_name(self.understand(body["question"]), right),
         )
         outcome = teacher.take(attempt, given, sql)
         self.bring_up_to_date()
@@ -597,17 +620,6 @@ def _forced(settings: Settings) -> Approach | None:
 
 def _bucket(understood: Understood) -> Bucket:
     return Bucket(understood.bucket, understood.intent.kind, understood.intent.grain or understood.intent.tables)
-
-
-def _evidence(choice: Choice) -> str:
-    """Why an approach was chosen, in words."""
-    right = f"right {choice.successes} of {choice.successes + choice.failures} times"
-    return {
-        "bucket": f"{right} in this bucket",
-        "kind": f"{right} for this kind of question over other tables",
-        "tables": f"{right} over these tables for other kinds of question",
-        "untried": "not tried for such questions yet",
-    }[choice.level]
 
 
 def _verdict(word: str | None, sql: str | None) -> Verdict:

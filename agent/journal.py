@@ -9,7 +9,9 @@ from typing import Any
 from agent.attempt import Attempt, Understood
 from agent.database.fingerprint import fingerprint
 from agent.database.skeleton import skeleton
+from agent.learning.mistakes import lessons_of
 from memory.ledger import Ledger, Transaction
+from memory.lessons import Lessons
 from procedural.synapse import Target
 
 HabitName = Callable[[Understood, str], str]
@@ -36,6 +38,8 @@ class LedgerJournal:
             if not attempt.approach:
                 self._start(entry, attempt)
             entry.settle_attempt(attempt.id, body)
+            for lesson in lessons_of(attempt.id, body, dialect=self.dialect):
+                Lessons(self.ledger).learn(entry, lesson)
 
     def _start(self, entry: Transaction, attempt: Attempt) -> None:
         entry.start_attempt(attempt.id, {"question": attempt.question, "model": attempt.model, **_read(attempt)})
