@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from sqlglot import exp
@@ -49,6 +49,8 @@ class DatePart:
 
     column: Column
     part: Part
+    whole: bool = True
+    """False for a date just as its column holds it, which may have a time of day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +166,15 @@ class Names:
         if isinstance(node, exp.Column):
             found = self._behind(node, 0)
             if isinstance(found, tuple):
-                return DatePart(found, "day") if found in self._dates else None
+                return DatePart(found, "day", whole=False) if found in self._dates else None
             return self.date_part(found, depth + 1) if found is not None else None
         if isinstance(node, exp.Cast):
             inner = self.date_part(node.this, depth + 1)
             number = inner is not None and inner.part in ("year", "month", "quarter")
             kept = _TEXTS | (_INTEGERS if number else _TIMES)
-            return inner if inner is not None and _type(node) in kept else None
+            if inner is None or _type(node) not in kept:
+                return None
+            return replace(inner, whole=True) if _type(node) == "DATE" else inner
         if isinstance(node, exp.Extract):
             return self._part_of(node.expression, _UNITS.get(node.this.name.lower()), depth)
         if isinstance(node, exp.Div | exp.Add):
@@ -182,7 +186,7 @@ class Names:
         texts = [argument.name if isinstance(argument, exp.Literal) else None for argument in given]
         if name == "strftime" and len(given) == 2:
             return self._part_of(given[1], _STRFTIME.get(texts[0] or ""), depth)
-        if name in ("date", "datetime") and len(given) == 1:
+        if name == "date" and len(given) == 1:
             return self._part_of(given[0], "day", depth)
         if name in ("date", "datetime") and len(given) == 2:
             return self._part_of(given[0], _TRUNCATED.get((texts[1] or "").lower()), depth)
@@ -252,10 +256,8 @@ class Names:
             alias = source.args.get("alias")
             named = alias is not None and bool(alias.args.get("columns"))
             inner = self._table(source) if isinstance(source, exp.Table) else source
-            key = fold(source.alias_or_name)
-            if inner is None or named or not key or key in found:
-                key, inner = key or f"\x00{len(found)}", exp.Null()
-            found[key] = inner
+            key = fold(source.alias_or_name) or f"\x00{len(found)}"
+            found[key] = exp.Null() if inner is None or named or key in found else inner
         return found
 
     def _table(self, node: exp.Table) -> str | exp.Expr | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from agent.drafting.times import (
     Atom,
     Bounds,
+    Clock,
     Part,
     Time,
     as_text,
@@ -268,8 +269,9 @@ def _slot(link: Link, grounding: Grounding, lexicon: Lexicon, tables: frozenset[
         return None
     if link.kind == "value":
         return _value_slot(link, text, grounding, lexicon, tables)
+    is_share = _PERCENT.match(grounding.question[link.end :]) is not None
     if link.kind == "limit":
-        return Slot("limit", text) if _PLAIN_LIMIT.match(text) else None
+        return Slot("limit", text) if _PLAIN_LIMIT.match(text) and not is_share else None
     if link.kind == "number":
         before = grounding.question[: link.start].rstrip()
         unclear = _EITHER_WAY.fullmatch(link.text.strip()) is not None or before.endswith(("-", "\u2212"))
@@ -277,7 +279,7 @@ def _slot(link: Link, grounding: Grounding, lexicon: Lexicon, tables: frozenset[
             return None
         if link.column is not None and link.table is not None:
             return Slot("key", text, (link.table, link.column))
-        return Slot("number", text, percent=_PERCENT.match(grounding.question[link.end :]) is not None)
+        return Slot("number", text, percent=is_share)
     time = time_of(link.kind, text)
     return Slot(time.kind, text) if time is not None else None
 
@@ -453,7 +455,11 @@ class _Search:
         if len(fitting) != 1:
             raise _Doubt
         place, form = fitting[0]
-        if one.how != "like" and not fits_clock(form, one.operator, tail):
+        if part == "day" and one.how != "like":
+            clock: Clock = "none" if date.whole else self._clock(date.column)
+            if not fits_clock(form, one.operator, tail, clock):
+                raise _Doubt
+        elif part.startswith("trunc") and tail:
             raise _Doubt
         self._use(one, Use(0, place, form, quoted, part, tail), role=(date.column, one.operator == "<>"))
         shift = one.shift
@@ -469,6 +475,19 @@ class _Search:
                     self.places[id(inner)] for inner in holder.find_all(exp.Literal) if inner is not one.literal
                 }
         return _Timed(one, date, place, Atom(part, one.operator, text, shift))
+
+    def _clock(self, column: Column) -> Clock:
+        """What follows the day in a date column."""
+        schema = self.lexicon.schema
+        if schema.dialect != "sqlite":
+            types = {(t.name, c.name): c.type.lower() for t in schema.tables for c in t.columns}
+            return "none" if types[column] == "date" else "time"
+        ends = next(((d.minimum, d.maximum) for d in self.lexicon.date_columns if (d.table, d.column) == column), ())
+        marks = {end[10:11] for end in ends if end}
+        if not marks or not marks <= {"", " ", "T"} or len(marks - {""}) > 1:
+            raise _Doubt
+        marks.discard("")
+        return "none" if not marks else " " if marks == {" "} else "T"
 
     def _prefix(self, one: Compared, date: DatePart) -> tuple[str, Part, str]:
         """`LIKE '1997-03%'` on a date kept as text names a year, month or day."""

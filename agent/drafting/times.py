@@ -14,6 +14,9 @@ TimeKind = Literal["date", "month", "quarter", "half", "year", "recurring"]
 Part = Literal["day", "year", "month", "quarter", "year_month", "trunc_year", "trunc_quarter", "trunc_month"]
 """What an expression over a date column gives. `month` and `quarter` are numbers within a year, a `trunc` is a day."""
 
+Clock = Literal["none", "time", " ", "T"]
+"""What follows the day in a column: nothing; a time of day, in a real type; or what parts it from the day as text."""
+
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
 Unit = Literal["day", "month", "year"]
 
@@ -51,7 +54,7 @@ class Atom:
 
 
 def time_of(kind: str, value: str) -> Time | None:
-    """Read a time as grounding notes it: `1997`, `1997-03`, `1997-Q1`, `1997-H1`, `1997-03-05`, `03`. None if it is none.
+    """Read a time as grounding notes it (`1997`, `1997-03`, `1997-Q1`, `1997-H1`, `1997-03-05`, `03`), or None.
 
     >>> time_of("quarter", "1997-Q4").until, time_of("month", "03").kind
     (datetime.date(1998, 1, 1), 'recurring')
@@ -140,15 +143,20 @@ def split_clock(text: str) -> tuple[str, str]:
     return (match["day"], match["tail"] or "") if match else (text, "")
 
 
-def fits_clock(form: str, operator: Operator, tail: str) -> bool:
-    """Whether a time of day says no more than its day: the last moment of a last day, or the first of any other.
+def fits_clock(form: str, operator: Operator, tail: str, clock: Clock) -> bool:
+    """Whether a day, with what follows it, parts the dates of a column where the days part.
 
-    >>> fits_clock("last", "<=", " 23:59:59"), fits_clock("first", ">", " 23:59:59")
-    (True, False)
+    Dates with a time of day lie behind their day as text and as times: only `>=` and `<` take whole days of them, or
+    the last moment of a day. Dates without one, kept as text, lie before the first moment of their own day.
+
+    >>> [fits_clock("last", "<=", tail, clock) for tail in ("", " 23:59:59") for clock in ("none", " ", "T")]
+    [True, False, False, True, True, False]
     """
     if "23:59" in tail:
-        return (operator == "<=" and form in ("last", "before")) or (operator == ">" and form in ("last", "before"))
-    return not tail or operator in ("<", ">=") or (operator == "=" and form == "first")
+        return operator in ("<=", ">") and form in ("last", "before") and clock in ("none", "time", tail[0])
+    if tail and clock == "none":
+        return False
+    return operator in ("<", ">=") or (clock == "none" and not tail)
 
 
 def bounds(atoms: Iterable[Atom]) -> Bounds | None:

@@ -1,0 +1,289 @@
+"""Habits: what is replayed with new literals, what must not be, and what ends a habit. Real databases and brains."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from agent.attempt import Replay, Understood
+from agent.database.comparing import same
+from agent.database.fingerprint import fingerprint
+from agent.database.guard import CheckedQuery, check
+from agent.database.reading import Database, open_database
+from agent.database.result import Result
+from agent.database.skeleton import normalise, skeleton
+from agent.grounding import Lexicon, ground
+from agent.habits import Habits, habit_name
+from agent.intent import bucket_of, mask, predict
+from memory.episode import Episode
+from memory.ledger import Ledger
+from memory.semantic import Term
+from procedural.habit import Certainty
+from procedural.store import Bucket, SynapseStore
+from procedural.synapse import HALF_LIFE, Synapse, Target
+
+HERE = Path(__file__).parent
+HOME = HERE.parent.parent
+
+CLINIC = """
+CREATE TABLE owners (owner_id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT, code TEXT);
+CREATE TABLE animals (
+  animal_id INTEGER PRIMARY KEY, name TEXT NOT NULL, species TEXT, breed TEXT,
+  owner_id INTEGER REFERENCES owners(owner_id), weight REAL
+);
+CREATE TABLE vets (vet_id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT);
+CREATE TABLE visits (
+  visit_id INTEGER PRIMARY KEY, animal_id INTEGER REFERENCES animals(animal_id),
+  vet_id INTEGER REFERENCES vets(vet_id), visited_on DATE, booked_at TIMESTAMP, fee REAL, status TEXT
+);
+INSERT INTO owners VALUES
+  (1, 'Ada Moss', 'Riga', 'A1'), (2, 'Paris', 'Tartu', 'B7'), (3, 'Finn O''Brien', 'Paris', 'US'),
+  (4, 'Zoë Färber', 'Riga', 'us'), (5, '김민수', 'Tartu', 'KX'), (6, 'Lara Stone', 'Oslo', 'kx');
+INSERT INTO animals VALUES
+  (1, 'Rex', 'dog', 'Poodle', 1, 22.5), (2, 'Mia', 'cat', 'Siamese', 1, 4.0), (3, 'Bo', 'dog', 'Beagle', 2, 12.0),
+  (4, 'Kit', 'rabbit', 'Lop', 3, 1.5), (5, 'Zoe', 'cat', 'Persian', 4, 5.0), (6, 'Rosa', 'parrot', 'Amazon', 5, 0.5),
+  (7, 'Max', 'dog', 'Poodle', 6, 18.0), (8, 'Olive', 'cat', 'Siamese', 3, 3.5);
+INSERT INTO vets VALUES (1, 'Dr Holm', 'Riga'), (2, 'Dr Saar', 'Tartu'), (3, 'Rex', 'Paris');
+INSERT INTO visits VALUES
+  (101, 1, 1, '2019-01-10', '2019-01-02 09:30:00', 40.0, 'closed'),
+  (102, 2, 1, '2019-03-05', '2019-03-01 10:00:00', 55.0, 'closed'),
+  (103, 3, 2, '2019-12-31', '2019-12-30 08:15:00', 30.0, 'cancelled'),
+  (104, 4, 3, '2020-01-01', '2019-12-31 23:59:30', 80.0, 'closed'),
+  (105, 5, 1, '2020-02-29', '2020-02-28 12:00:00', 25.0, 'closed'),
+  (106, 1, 2, '2020-03-31', '2020-03-30 11:45:00', 60.0, 'open'),
+  (107, 6, 2, '2020-06-15', '2020-06-01 16:20:00', 100.0, 'closed'),
+  (108, 7, 3, '2020-12-24', '2020-12-24 00:00:00', 45.0, 'cancelled'),
+  (109, 8, 1, '2021-01-01', '2020-12-31 10:10:00', 20.0, 'open'),
+  (110, 1, 1, '2021-03-17', '2021-03-17 09:00:00', 75.0, 'closed'),
+  (111, 2, 2, '2021-04-01', '2021-03-31 14:30:00', 50.0, 'open'),
+  (112, 3, 3, '2021-12-31', '2021-12-01 13:00:00', 40.0, 'closed');
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A database to ask, and what is known about it."""
+
+    database: Database
+    lexicon: Lexicon
+
+    def check(self, sql: str) -> CheckedQuery:
+        return check(sql, self.database.schema)
+
+    def run(self, query: CheckedQuery) -> Result:
+        return self.database.run(query.sql)
+
+    def rows(self, sql: str) -> Result:
+        return self.run(self.check(sql))
+
+    def understand(self, question: str) -> Understood:
+        grounding = ground(question, self.lexicon)
+        intent = predict(question, grounding)
+        return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+
+
+@dataclass(kw_only=True)
+class Brain:
+    """A brain about a database: episodes and synapses in a real ledger. Attempts are settled by hand."""
+
+    asked: Asked
+    ledger: Ledger
+    synapses: SynapseStore
+    now: float = 1_000_000.0
+    certainty: Certainty = field(default_factory=Certainty)
+    ran: list[str] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)
+    _habits: Habits | None = None
+
+    def check(self, sql: str) -> CheckedQuery:
+        return self.asked.check(sql)
+
+    def run(self, query: CheckedQuery) -> Result:
+        self.ran.append(query.sql)
+        return self.asked.run(query)
+
+    def understand(self, question: str) -> Understood:
+        self.understood.append(question)
+        return self.asked.understand(question)
+
+    @property
+    def habits(self) -> Habits:
+        if self._habits is None:
+            self._habits = Habits(
+                remembered=self.ledger.masked,
+                understand=self.understand,
+                synapse=self.synapse,
+                lexicon=lambda: self.asked.lexicon,
+                database=self,
+                clock=lambda: self.now,
+                certainty=self.certainty,
+            )
+        return self._habits
+
+    def synapse(self, bucket: str, name: str) -> Synapse | None:
+        with self.ledger.connection() as connection:
+            found = self.synapses.synapses(connection, bucket, kind="habit")
+        return next((one for one in found if one.target == name), None)
+
+    def episode(self, question: str, sql: str, *, schema: str = "") -> Episode:
+        understood, result = self.asked.understand(question), self.asked.rows(sql)
+        dialect = self.asked.database.schema.dialect
+        return Episode(
+            bucket=understood.bucket,
+            kind=understood.intent.kind,
+            tables=understood.intent.tables,
+            question=question,
+            masked=understood.masked,
+            sql=normalise(sql, dialect),
+            skeleton=skeleton(sql, dialect),
+            origin="test",
+            verifier="person",
+            batch="test",
+            schema_fingerprint=schema or self.asked.database.schema.fingerprint,
+            result_fingerprint=fingerprint(result, ordered=False),
+        )
+
+    def remember(self, question: str, sql: str, *, schema: str = "") -> Episode:
+        episode = self.episode(question, sql, schema=schema)
+        with self.ledger.transaction() as entry:
+            entry.remember(episode, again=True)
+        return episode
+
+    def verify(self, question: str, sql: str, *, rewards: tuple[float, ...] = (1.0, 1.0, 1.0)) -> str:
+        """Move the habit of an answer as often as there are rewards; gives its name, `""` where it has none."""
+        understood = self.asked.understand(question)
+        name = habit_name(understood, sql, lexicon=self.asked.lexicon)
+        bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
+        for reward in rewards if name else ():
+            with self.ledger.transaction() as entry:
+                self.synapses.fire(entry.connection, bucket, (Target("habit", name),), reward, self.now)
+        return name
+
+    def learn(self, question: str, sql: str) -> Episode:
+        """Remember an answer, and have it verified three times."""
+        self.verify(question, sql)
+        return self.remember(question, sql)
+
+    def ask(self, question: str) -> Replay | None:
+        return self.habits.replay(self.asked.understand(question))
+
+
+Line = dict[str, Any]
+
+
+def lines(name: str) -> list[Line]:
+    return [json.loads(line) for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+
+
+NEAR_MISSES = lines("habit_near_misses.jsonl")
+REPLAYS = lines("habit_replays.jsonl")
+
+
+def named(line: Line) -> str:
+    return f"{line['db']}: {line['about']}"
+
+
+@contextmanager
+def opened(place: str, terms: tuple[Term, ...] = ()) -> Iterator[Asked]:
+    with closing(open_database(place)) as database:
+        yield Asked(database=database, lexicon=Lexicon(database.schema, database.facts, terms))
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Iterator[Asked]:
+    told = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = (Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in told)
+    with opened(str(HOME / "data/northwind.sqlite"), tuple(terms)) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    path = tmp_path_factory.mktemp("clinic") / "clinic.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(CLINIC)
+    with opened(str(path)) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_url: str) -> Iterator[Asked]:
+    home = postgres_url.partition("host=")[2]
+    with psycopg.connect(host=home, user="hebbql", dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE DATABASE clinic")
+    with psycopg.connect(host=home, user="hebbql", dbname="clinic", autocommit=True) as connection:
+        connection.execute(CLINIC.encode())
+    with opened(postgres_url.replace("/postgres?", "/clinic?")) as asked:
+        yield asked
+    with psycopg.connect(host=home, user="hebbql", dbname="postgres", autocommit=True) as admin:
+        admin.execute("DROP DATABASE clinic WITH (FORCE)")
+
+
+@pytest.fixture
+def brain_about(tmp_path: Path) -> Iterator[Callable[[Asked], Brain]]:
+    """Opens an empty brain about a database."""
+    with_ledgers: list[Ledger] = []
+    number = itertools.count()
+
+    def make(asked: Asked) -> Brain:
+        ledger = Ledger.open(tmp_path / f"brain{next(number)}" / "brain.sqlite", database=asked.database.schema.name)
+        with_ledgers.append(ledger)
+        synapses = SynapseStore()
+        with ledger.transaction() as entry:
+            synapses.create(entry.connection)
+        return Brain(asked=asked, ledger=ledger, synapses=synapses)
+
+    yield make
+    for ledger in with_ledgers:
+        ledger.close()
+
+
+@pytest.fixture
+def told(request: pytest.FixtureRequest, brain_about: Callable[[Asked], Brain]) -> Callable[[Line], Brain]:
+    """Opens a brain that learned what a line of a golden file says."""
+
+    def make(line: Line) -> Brain:
+        brain = brain_about(request.getfixturevalue(line["db"]))
+        for question, sql in line["learned"]:
+            brain.learn(question, sql)
+        return brain
+
+    return make
+
+
+@pytest.mark.parametrize("line", NEAR_MISSES, ids=named)
+def test_a_near_miss_is_not_replayed_wrongly(line: Line, told: Callable[[Line], Brain]) -> None:
+    brain = told(line)
+    learned, _ = line["learned"][0]
+    if not line.get("lucky"):
+        assert brain.ask(learned) is not None, "there is no habit to miss"
+    replay = brain.ask(line["ask"])
+    if replay is not None:
+        assert replay.draft.result is not None
+        assert same(brain.asked.rows(line["right"]), replay.draft.result, ordered=False), replay.draft.sql
+
+
+@pytest.mark.parametrize("line", REPLAYS, ids=named)
+def test_a_habit_is_replayed_with_other_literals(line: Line, told: Callable[[Line], Brain]) -> None:
+    brain = told(line)
+    replay = brain.ask(line["ask"])
+    assert replay is not None
+    assert replay.draft.result is not None
+    assert same(brain.asked.rows(line["right"]), replay.draft.result, ordered=False), replay.draft.sql
+
+
+def test_the_golden_files_are_as_large_as_they_should_be() -> None:
+    assert len(NEAR_MISSES) >= 80
+    assert len(REPLAYS) >= 30
+    for golden in (NEAR_MISSES, REPLAYS):
+        assert {line["db"] for line in golden} == {"northwind", "clinic", "postgres"}
