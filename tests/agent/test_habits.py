@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +74,9 @@ INSERT INTO visits VALUES
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A database to ask, and what is known about it."""
+    """A database to ask, where it is, and what is known about it."""
 
+    place: str
     database: Database
     lexicon: Lexicon
 
@@ -196,7 +199,7 @@ def named(line: Line) -> str:
 @contextmanager
 def opened(place: str, terms: tuple[Term, ...] = ()) -> Iterator[Asked]:
     with closing(open_database(place)) as database:
-        yield Asked(database=database, lexicon=Lexicon(database.schema, database.facts, terms))
+        yield Asked(place=place, database=database, lexicon=Lexicon(database.schema, database.facts, terms))
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +290,255 @@ def test_the_golden_files_are_as_large_as_they_should_be() -> None:
     assert len(REPLAYS) >= 30
     for golden in (NEAR_MISSES, REPLAYS):
         assert {line["db"] for line in golden} == {"northwind", "clinic", "postgres"}
+        assert len({named(line) for line in golden}) == len(golden)
+
+
+# What makes a habit, and what ends it
+
+DOGS = ("How many dogs are there?", "SELECT COUNT(*) FROM animals WHERE species = 'dog'")
+CATS = "How many cats are there?"
+
+
+@pytest.fixture
+def brain(brain_about: Callable[[Asked], Brain], clinic: Asked) -> Brain:
+    return brain_about(clinic)
+
+
+def test_a_replay_says_what_ran_and_what_speaks_for_it(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    newest = brain.remember("How many parrots are there?", DOGS[1].replace("dog", "parrot"))
+    replay = brain.ask(CATS)
+    assert replay is not None
+    assert replay.habit == brain.verify(*DOGS, rewards=())
+    assert replay.habit == habit_name(brain.asked.understand(CATS), replay.draft.sql, lexicon=brain.asked.lexicon)
+    assert replay.recalled.episode == newest
+    assert replay.recalled.why == "habit: right 3 of 3 times"
+    draft = replay.draft
+    assert (draft.prompt, draft.tables, draft.problem, draft.rule) == (None, ("animals",), "", "")
+    assert draft.reply.text == draft.sql == "SELECT COUNT(*) FROM animals WHERE species = 'cat'"
+    assert draft.result is not None
+    assert draft.result.rows == ((3,),)
+
+
+def test_a_replay_writes_nothing(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    before = brain.ledger.verify().head
+    assert brain.ask(CATS) is not None
+    assert brain.ledger.verify().head == before
+
+
+def test_two_successes_are_not_enough(brain: Brain) -> None:
+    brain.remember(*DOGS)
+    brain.verify(*DOGS, rewards=(1.0, 1.0))
+    assert brain.ask(CATS) is None
+    brain.verify(*DOGS, rewards=(1.0,))
+    assert brain.ask(CATS) is not None
+
+
+def test_how_often_it_must_be_right_is_a_setting(brain: Brain) -> None:
+    brain.certainty = Certainty(fewest_successes=1)
+    brain.remember(*DOGS)
+    brain.verify(*DOGS, rewards=(1.0,))
+    replay = brain.ask(CATS)
+    assert replay is not None
+    assert replay.recalled.why == "habit: right once"
+
+
+def test_one_failure_ends_it_for_good(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    assert brain.ask(CATS) is not None
+    brain.verify(*DOGS, rewards=(0.0,))
+    assert brain.ask(CATS) is None
+    brain.verify(*DOGS, rewards=(1.0,) * 9)
+    assert brain.ask(CATS) is None
+
+
+def test_it_fades_when_it_is_not_used(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    brain.now += HALF_LIFE - 1
+    assert brain.ask(CATS) is not None
+    brain.now += 2
+    assert brain.ask(CATS) is None
+
+
+def test_successes_without_an_episode_are_no_habit(brain: Brain) -> None:
+    assert brain.verify(*DOGS)
+    assert brain.ask(CATS) is None
+
+
+def test_forgetting_the_episode_ends_it(brain: Brain) -> None:
+    episode = brain.learn(*DOGS)
+    assert brain.ask(CATS) is not None
+    with brain.ledger.transaction() as entry:
+        entry.forget(episode.id, "asked for")
+    assert brain.ask(CATS) is None
+    with brain.ledger.transaction() as entry:
+        entry.remember(episode, again=True)
+    assert brain.ask(CATS) is not None
+
+
+def test_erasing_the_episode_ends_it(brain: Brain) -> None:
+    episode = brain.learn(*DOGS)
+    assert brain.ask(CATS) is not None
+    with brain.ledger.transaction() as entry:
+        entry.erase(episode.id, "asked for")
+    assert brain.ask(CATS) is None
+
+
+def test_an_episode_of_another_schema_says_nothing(brain: Brain) -> None:
+    brain.verify(*DOGS)
+    brain.remember(*DOGS, schema="0" * 64)
+    assert brain.ask(CATS) is None
+
+
+def test_a_changed_schema_ends_it(brain: Brain, tmp_path: Path) -> None:
+    brain.learn(*DOGS)
+    assert brain.ask(CATS) is not None
+    path = tmp_path / "clinic.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(CLINIC + "ALTER TABLE animals ADD COLUMN chip TEXT;")
+    with opened(str(path)) as changed:
+        brain.asked = changed
+        brain.remember("How many rabbits are there?", DOGS[1].replace("dog", "rabbit"))
+        assert brain.ask(CATS) is None
+        assert brain.verify(*DOGS)
+        assert brain.ask(CATS) is not None
+
+
+def test_a_term_that_is_taught_anew_ends_it(brain: Brain) -> None:
+    def taught(meaning: str) -> Asked:
+        term = Term(("takings",), meaning, f"SUM({meaning})", ("visits",), "person")
+        database = brain.asked.database
+        return replace(brain.asked, lexicon=Lexicon(database.schema, database.facts, (term,)))
+
+    brain.asked = taught("visits.fee")
+    brain.learn(
+        "What were the takings in 2020?", "SELECT SUM(fee) FROM visits WHERE strftime('%Y', visited_on) = '2020'"
+    )
+    assert brain.ask("What were the takings in 2019?") is not None
+    brain.asked = taught("visits.fee * 0.8")
+    assert brain.ask("What were the takings in 2019?") is None
+    brain.asked = taught("visits.fee")
+    assert brain.ask("What were the takings in 2019?") is not None
+
+
+def test_the_same_query_for_other_words_has_no_evidence(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    brain.remember("Count the dogs", DOGS[1])
+    assert brain.ask("Count the dogs") is None
+
+
+# Doubts
+
+
+def test_two_ways_that_agree_are_replayed_by_the_better_known(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    other = DOGS[1].replace("COUNT(*)", "COUNT(animal_id)")
+    brain.remember(DOGS[0], other)
+    brain.verify(DOGS[0], other, rewards=(1.0,) * 5)
+    replay = brain.ask(CATS)
+    assert replay is not None
+    assert replay.recalled.why == "habit: right 5 of 5 times"
+    assert "COUNT(animal_id)" in replay.draft.sql
+    assert len(brain.ran) == 2
+
+
+def test_a_way_without_evidence_contradicts_all_the_same(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", "COUNT(DISTINCT breed)"))
+    assert brain.ask("How many parrots are there?") is not None
+    assert brain.ask(CATS) is None
+
+
+def test_a_contradiction_ends_when_it_is_forgotten(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    wrong = brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", "COUNT(DISTINCT breed)"))
+    assert brain.ask(CATS) is None
+    with brain.ledger.transaction() as entry:
+        entry.forget(wrong.id, "asked for")
+    assert brain.ask(CATS) is not None
+
+
+def test_an_answer_that_fits_only_its_own_literals_is_asked_about_those(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    brain.remember("How many cats are there?", "SELECT COUNT(*) FROM animals WHERE animal_id IN (2, 5, 8)")
+    assert brain.ask("How many parrots are there?") is not None
+    brain.remember("How many rabbits are there?", "SELECT COUNT(*) FROM animals WHERE species LIKE 'r%' OR weight < 1")
+    assert brain.ask("How many parrots are there?") is None
+
+
+def test_more_than_four_ways_are_too_many(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    for column in ("animal_id", "name", "species", "breed"):
+        assert brain.ask(CATS) is not None
+        brain.remember(DOGS[0], DOGS[1].replace("*", column))
+    assert brain.ask(CATS) is None
+
+
+def test_a_result_that_is_cut_off_is_not_replayed(brain: Brain) -> None:
+    question, sql = (
+        "Which animals belong to Ada Moss?",
+        (
+            "SELECT visit_id FROM visits JOIN animals ON animals.animal_id = visits.animal_id "
+            "JOIN owners ON owners.owner_id = animals.owner_id WHERE owners.name = 'Ada Moss'"
+        ),
+    )
+    brain.learn(question.replace("Ada Moss", "Lara Stone"), sql.replace("Ada Moss", "Lara Stone"))
+    assert brain.ask(question) is not None
+    with closing(open_database(brain.asked.place, row_cap=3)) as narrow:
+        brain.asked = replace(brain.asked, database=narrow)
+        assert brain.ask(question.replace("Ada Moss", "Lara Stone")) is not None
+        assert brain.ask(question) is None
+
+
+def test_a_query_that_the_guard_rejects_is_not_replayed(brain: Brain) -> None:
+    tampered = replace(
+        brain.episode(*DOGS), sql="SELECT COUNT(*), load_extension('x') FROM animals WHERE species = 'dog'"
+    )
+    with brain.ledger.transaction() as entry:
+        entry.remember(tampered)
+    assert brain.verify(DOGS[0], tampered.sql)
+    assert brain.ask(CATS) is None
+    assert brain.ran == []
+
+
+def test_a_query_that_fails_is_not_replayed(brain: Brain) -> None:
+    sql = "SELECT COUNT(*), abs(-9223372036854775807 - (species <> 'dog')) FROM animals WHERE species = 'dog'"
+    brain.learn(DOGS[0], sql)
+    broken = replace(
+        brain.episode(*DOGS), sql="SELECT SUM(abs(-9223372036854775807 - 1)) FROM animals WHERE species = 'dog'"
+    )
+    assert brain.ask(CATS) is None
+    with brain.ledger.transaction() as entry:
+        entry.remember(broken)
+    assert brain.verify(DOGS[0], broken.sql)
+    assert brain.ask(CATS) is None
+
+
+def test_nothing_is_remembered_of_another_masked_question(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    assert brain.ask("How many dogs are there in Riga?") is None
+    assert brain.ran == []
+
+
+# Speed
+
+
+def test_an_episode_is_read_once(brain: Brain) -> None:
+    brain.learn(*DOGS)
+    for _ in range(3):
+        assert brain.ask(CATS) is not None
+    assert brain.understood == [DOGS[0]]
+    brain.asked = replace(brain.asked, lexicon=Lexicon(brain.asked.database.schema, brain.asked.database.facts, ()))
+    assert brain.ask(CATS) is not None
+    assert brain.understood == [DOGS[0]] * 2
+
+
+def test_a_habit_needs_neither_cognee_nor_a_model() -> None:
+    script = (
+        "import sys, agent.habits, agent.drafting.slots, agent.drafting.operands\n"
+        "print([name for name in ('cognee', 'litellm', 'lancedb', 'onnxruntime', 'xllamacpp', 'anthropic') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=HOME, check=True)
+    assert done.stdout.strip() == "[]"
