@@ -12,9 +12,9 @@ Level = Literal["bucket", "kind", "tables", "untried"]
 """Where the evidence for a choice was found: this bucket; the same kind of question over other tables; the same
 tables with another kind; nowhere."""
 
-DOUBTED = 0.55
-"""The lowest rank of what fails in neighbouring buckets but was not tried here: above what failed here at its first
-try (1/2), below the untried. Lower, it costs more in buckets unlike their neighbours than it gains in others."""
+DOUBT = 0.12
+"""The most that failures in neighbouring buckets take from the rank of what was not tried here. One failure here takes
+more, 1/6. A larger doubt costs more in buckets unlike their neighbours than it gains in others."""
 
 _WHERE: dict[Level, str] = {
     "bucket": "in this bucket",
@@ -96,6 +96,7 @@ def ranked(
         found.append((candidate, level, evidence))
     freshest = max((freshness(one.last_fired, at) for _, _, one in found if one is not None), default=1.0)
     untried = UNTRIED * freshest
+    doubted = (UNTRIED - DOUBT * freshest) * freshest
 
     def sort_key(judged: tuple[Choice, float]) -> tuple[bool, float, float]:
         choice, hoped = judged
@@ -111,6 +112,6 @@ def ranked(
             judged.append((Choice(candidate, rank, level, *counts, given_up=prunable(evidence)), rank))
         else:
             hoped = posterior_mean(evidence, at) * freshest
-            rank = min(untried, max(hoped, DOUBTED * freshest))
+            rank = min(untried, max(hoped, doubted))
             judged.append((Choice(candidate, rank, level, evidence.successes, evidence.failures), hoped))
     return tuple(choice for choice, _ in sorted(judged, key=sort_key))

@@ -19,7 +19,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     insert,
+    or_,
     select,
 )
 
@@ -61,6 +63,31 @@ SYNAPSES = Table(
     Column("failures", Integer, nullable=False),
     Column("last_fired", Double, nullable=False, comment="seconds since 1970, UTC"),
 )
+
+
+_OF_TARGETS = select(SYNAPSES).where(
+    SYNAPSES.c.bucket == bindparam("of"),
+    SYNAPSES.c.target_kind.in_(bindparam("kinds", expanding=True)),
+    SYNAPSES.c.target.in_(bindparam("names", expanding=True)),
+)
+"""A bucket's synapses to targets. Kinds and names are asked for apart, as the key of the table has them."""
+
+_AROUND = (
+    select(SYNAPSES, BUCKETS.c.kind)
+    .join(BUCKETS, BUCKETS.c.bucket == SYNAPSES.c.bucket)
+    .where(
+        SYNAPSES.c.target_kind == bindparam("target_kind"),
+        or_(
+            BUCKETS.c.bucket == bindparam("of"),
+            BUCKETS.c.kind == bindparam("kind"),
+            BUCKETS.c.tables == bindparam("tables"),
+        ),
+    )
+    .order_by(SYNAPSES.c.bucket, SYNAPSES.c.target)
+)
+"""Synapses of a bucket, of those of its kind, and of those over its tables, with the kind of their bucket."""
+
+_KNOWN = select(BUCKETS.c.bucket).where(BUCKETS.c.bucket == bindparam("of"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,45 +181,34 @@ class SynapseStore:
         pause changes no order. Ties keep the order that the candidates came in: put the cheapest first.
         Candidates given up here come last; when the first is given up, all are. `Choice.why` says it in words.
         """
-        like_kind = self._neighbours(connection, bucket, kind, BUCKETS.c.kind == bucket.kind)
-        like_tables = self._neighbours(connection, bucket, kind, BUCKETS.c.tables == _tables_key(bucket.tables))
-        return ranked(
-            candidates,
-            at,
-            here={one.target: one for one in self.synapses(connection, bucket.bucket, kind=kind)},
-            same_kind=like_kind,
-            same_tables=like_tables,
-        )
-
-    def _neighbours(
-        self, connection: Connection, bucket: Bucket, kind: TargetKind, like: object
-    ) -> dict[str, list[Synapse]]:
-        wanted = (
-            select(SYNAPSES)
-            .join(BUCKETS, BUCKETS.c.bucket == SYNAPSES.c.bucket)
-            .where(like, SYNAPSES.c.bucket != bucket.bucket, SYNAPSES.c.target_kind == kind)  # type: ignore[arg-type]
-            .order_by(SYNAPSES.c.bucket, SYNAPSES.c.target)
-        )
-        found: dict[str, list[Synapse]] = {}
-        for row in connection.execute(wanted):
-            found.setdefault(row.target, []).append(Synapse(*row))
-        return found
+        about = {"of": bucket.bucket, "kind": bucket.kind, "tables": _tables_key(bucket.tables), "target_kind": kind}
+        here: dict[str, Synapse] = {}
+        same_kind: dict[str, list[Synapse]] = {}
+        same_tables: dict[str, list[Synapse]] = {}
+        for *parts, kind_of_bucket in connection.execute(_AROUND, about):
+            one = Synapse(*parts)
+            if one.bucket == bucket.bucket:
+                here[one.target] = one
+                continue
+            if kind_of_bucket == bucket.kind:
+                same_kind.setdefault(one.target, []).append(one)
+            else:
+                same_tables.setdefault(one.target, []).append(one)
+        return ranked(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables)
 
     def _fired_before(self, connection: Connection, bucket: Bucket, targets: Sequence[Target]) -> dict[Target, Synapse]:
-        """Those of the targets that the bucket has synapses to. Kinds and names are asked for apart, as the key
-        of the table is; what that finds too much is left out."""
-        rows = connection.execute(
-            select(SYNAPSES).where(
-                SYNAPSES.c.bucket == bucket.bucket,
-                SYNAPSES.c.target_kind.in_(sorted({target.kind for target in targets})),
-                SYNAPSES.c.target.in_([target.name for target in targets]),
-            )
-        )
+        """Those of the targets that the bucket has synapses to. A name of another kind is found too, and left out."""
+        asked = {
+            "of": bucket.bucket,
+            "kinds": sorted({target.kind for target in targets}),
+            "names": [target.name for target in targets],
+        }
+        rows = connection.execute(_OF_TARGETS, asked)
         found = {Target(row.target_kind, row.target): Synapse(*row) for row in rows}
         return {target: found[target] for target in targets if target in found}
 
     def _know(self, connection: Connection, bucket: Bucket) -> None:
-        if connection.execute(select(BUCKETS.c.bucket).where(BUCKETS.c.bucket == bucket.bucket)).first() is None:
+        if connection.execute(_KNOWN, {"of": bucket.bucket}).first() is None:
             connection.execute(
                 insert(BUCKETS).values(bucket=bucket.bucket, kind=bucket.kind, tables=_tables_key(bucket.tables))
             )

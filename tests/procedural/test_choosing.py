@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from procedural import choosing
-from procedural.choosing import DOUBTED, Choice, ranked, score
+from procedural.choosing import DOUBT, Choice, ranked, score
 from procedural.synapse import HALF_LIFE, UNTRIED, Synapse, Target, new_synapse, posterior_mean, reinforce
 
 NAMES = ("direct", "values", "skeleton", "lessons", "plan", "vote")
@@ -48,7 +48,7 @@ def test_one_failure_after_successes_is_forgiven_and_three_in_a_row_are_believed
 
 
 def test_a_success_outranks_the_untried_and_a_failure_does_not() -> None:
-    assert score(after("+"), 0.0) > UNTRIED > DOUBTED > score(after("-"), 0.0)
+    assert score(after("+"), 0.0) > UNTRIED > UNTRIED - DOUBT > score(after("-"), 0.0)
 
 
 def test_of_two_that_do_as_well_the_cheaper_is_taken_whenever_its_failures_came() -> None:
@@ -92,9 +92,11 @@ def test_a_choice_says_where_its_evidence_is_from(choice: Choice, why: str) -> N
     assert choice.why == why
 
 
+STEADY = settings(max_examples=200, deadline=None, database=None, derandomize=True)
 outcomes = st.dictionaries(st.sampled_from(NAMES), st.text("+-", min_size=1, max_size=12))
 
 
+@STEADY
 @given(st.lists(st.sampled_from(NAMES)), outcomes, outcomes, outcomes, ANY_TIME, st.floats(-1e12, 1e12))
 def test_every_candidate_is_ranked_once_at_any_time(
     candidates: list[str],
@@ -120,6 +122,7 @@ def test_every_candidate_is_ranked_once_at_any_time(
         assert choice.level == (expected or ("tables" if choice.candidate in tables else "untried"))
 
 
+@STEADY
 @given(outcomes, outcomes, st.floats(0, 50))
 def test_however_long_the_pause_what_worked_comes_before_the_untried_and_the_untried_before_what_failed(
     here: dict[str, str], kind: dict[str, str], half_lives: float
@@ -130,6 +133,7 @@ def test_however_long_the_pause_what_worked_comes_before_the_untried_and_the_unt
     assert clear == sorted(clear)
 
 
+@STEADY
 @given(outcomes, st.permutations(NAMES))
 def test_the_order_of_the_candidates_only_breaks_ties(here: dict[str, str], order: list[str]) -> None:
     known = {name: after(these, name) for name, these in here.items()}

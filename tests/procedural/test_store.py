@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, create_engine, event
 
-from procedural.store import Bucket, Choice, SynapseStore, changes_content, replayed
-from procedural.synapse import HALF_LIFE, UNTRIED, Synapse, Target
+from procedural.choosing import Choice
+from procedural.store import Bucket, SynapseStore, changes_content, replayed
+from procedural.synapse import HALF_LIFE, UNTRIED, Synapse, Target, new_synapse, reinforce
 
 GERMANY = Bucket("b1", "count", ("Customers",))
 ORDERS = Bucket("b2", "count", ("Orders",))
@@ -215,3 +220,99 @@ def test_names_of_every_alphabet_are_kept(connection: Connection, store: Synapse
     store.fire(connection, odd, [approach("é'\"")], 1.0, 0.0)
     assert store.buckets(connection) == (replace(odd, tables=('a"b', "naïve 表")),)
     assert store.best_next(connection, odd, ["é'\""], 0.0)[0].level == "bucket"
+
+
+STEADY = settings(max_examples=60, deadline=None, database=None, derandomize=True)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
+targets = st.builds(
+    Target, st.sampled_from(["approach", "skeleton", "episode", "habit"]), st.sampled_from("abc") | names
+)
+firings = st.lists(
+    st.tuples(
+        st.sampled_from([GERMANY, ORDERS, LISTED]),
+        st.lists(targets, max_size=6),
+        st.sampled_from([0.0, 1.0]),
+        st.floats(-1e12, 1e12),
+    ),
+    max_size=8,
+)
+
+
+@contextmanager
+def in_memory() -> Iterator[Connection]:
+    engine = create_engine("sqlite://")
+    with engine.connect() as opened:
+        SynapseStore().create(opened)
+        yield opened
+    engine.dispose()
+
+
+@STEADY
+@given(firings)
+def test_any_firings_leave_what_the_formulas_say_and_what_the_history_replays(
+    fired: list[tuple[Bucket, list[Target], float, float]],
+) -> None:
+    store, contents = SynapseStore(), []
+    expected: dict[tuple[str, str, str], Synapse] = {}
+    with in_memory() as connection:
+        for bucket, together, reward, at in fired:
+            changes = store.fire(connection, bucket, together, reward, at)
+            contents.append(json.loads(json.dumps(changes_content(changes))))
+            assert [change.before for change in changes] == [
+                expected.get((bucket.bucket, target.kind, target.name)) for target in dict.fromkeys(together)
+            ]
+            for target in dict.fromkeys(together):
+                key = (bucket.bucket, target.kind, target.name)
+                before = expected.get(key) or new_synapse(bucket.bucket, target, at)
+                expected[key] = reinforce(before, reward, at)
+        kept = store.synapses(connection)
+        assert kept == tuple(expected[key] for key in sorted(expected))
+        assert kept == replayed(contents)
+        assert all(0.0 <= one.weight <= 1.0 for one in kept)
+        assert {one.bucket for one in store.buckets(connection)} == {bucket.bucket for bucket, *_ in fired}
+
+
+@STEADY
+@given(firings, st.randoms(use_true_random=False))
+def test_the_order_of_what_fired_together_makes_no_difference(
+    fired: list[tuple[Bucket, list[Target], float, float]], chance: random.Random
+) -> None:
+    store = SynapseStore()
+    with in_memory() as one, in_memory() as other:
+        for bucket, together, reward, at in fired:
+            store.fire(one, bucket, together, reward, at)
+            store.fire(other, bucket, chance.sample(together, len(together)), reward, at)
+        assert store.synapses(one) == store.synapses(other)
+
+
+@STEADY
+@given(firings, st.lists(names), st.floats(allow_nan=True, allow_infinity=True))
+def test_every_candidate_is_ranked_once_whatever_fired_and_whatever_the_clock_says(
+    fired: list[tuple[Bucket, list[Target], float, float]], candidates: list[str], at: float
+) -> None:
+    store = SynapseStore()
+    with in_memory() as connection:
+        for bucket, together, reward, then in fired:
+            store.fire(connection, bucket, together, reward, then)
+        chosen = store.best_next(connection, GERMANY, [*candidates, "a", "b"], at)
+    assert sorted(order(chosen)) == sorted({*candidates, "a", "b"})
+
+
+def test_a_firing_is_read_and_written_in_one_statement_each(connection: Connection, store: SynapseStore) -> None:
+    together = [Target("episode", f"e{n}") for n in range(6)] + [approach("direct"), Target("skeleton", "direct")]
+    store.fire(connection, GERMANY, together[3:], 1.0, 0.0)
+    said: list[str] = []
+    event.listen(connection, "before_cursor_execute", lambda _c, _cursor, text, *_: said.append(text.split()[0]))
+    changes = store.fire(connection, GERMANY, together, 0.0, 1.0)
+    assert said == ["SELECT", "INSERT"]
+    assert [change.before is None for change in changes] == [True] * 3 + [False] * 5
+
+
+def test_the_steps_of_a_firing_are_told_in_its_order(connection: Connection) -> None:
+    told: list[str] = []
+    store = SynapseStore(between=told.append)
+    together = [approach("direct"), Target("episode", "e1"), Target("skeleton", "SELECT ?")]
+    for _ in range(2):
+        store.fire(connection, GERMANY, together, 1.0, 0.0)
+    steps = ["synapse approach", "synapse episode", "synapse skeleton"]
+    assert told == ["bucket row", *steps, *steps]
