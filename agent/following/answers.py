@@ -1,0 +1,101 @@
+"""Follow-ups about what the last answer showed: a row by its place, and more columns of the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agent.database.result import Cell
+from agent.following.english import capitalised, closed, is_many, tidy
+from agent.following.phrases import head, measures, phrases, signature
+from agent.following.reading import ASKED, Change, Followup, Shown
+from agent.linked import Link
+
+_ORDINALS = {
+    word: place
+    for place, pair in enumerate(("first 1st top", "second 2nd", "third 3rd", "fourth 4th", "fifth 5th"))
+    for word in pair.split()
+}
+_POINTING = re.compile(
+    rf"\b(?:(?:the )?(?P<nth>{'|'.join(_ORDINALS)}|last|bottom) (?:one|row|entry|of (?:them|these|those))|"
+    r"(?:number|row|no\.?) (?P<number>\d+)|that one|this one|it|he|she|they|them|him|her(?=\Z)|"
+    r"(?:that|this|the same) (?P<noun>[a-z]+)|(?P<whose>his|her|its|their|(?:that|this) one's))\b",
+    re.IGNORECASE,
+)
+_ANYTHING = frozenset({"limit", "direction", "tables", "negations", "comparisons", "words"})
+_WITH_ROWS = frozenset({"list", "top_n", "missing", "having", "versus_average", "both", "top_per_group"})
+_MORE = re.compile(
+    r"(?:(?:what|when|where|who) (?:is|are|was|were|about) )?"
+    r"(?P<asked>(?:(?:also|show|give|list|add|include|with|tell|me) )*)"
+    r"(?:(?P<whose>their|its|his|her|the) )?(?P<what>[\w ]+)",
+    re.IGNORECASE,
+)
+
+
+def pointed(f: Followup) -> Iterator[Change]:
+    """`what did the first one order?`: a name from the last answer in the place of what points at it."""
+    if f.answer is None or not f.answer.rows:
+        return
+    found = list(_POINTING.finditer(f.text))
+    row = _row(found[0], f.answer) if len(found) == 1 else None
+    name = _name_in(row, f) if row else None
+    if name is None or not name.value:
+        return
+    match = found[0]
+    if match["noun"] and not any(k.table == name.table for k in f.understand(match["noun"]).grounding.links):
+        return
+    genitive = "" if not match["whose"] else "'" if name.value.endswith("s") else "'s"
+    text = tidy(f"{f.text[: match.start()]}{name.value}{genitive}{f.text[match.end() :]}")
+    if re.match(rf"{ASKED}\b", text, re.IGNORECASE) is None:
+        return
+    after = f.understand(f"{text}?")
+    others = [link for link in after.grounding.chosen if link.value != name.value]
+    if others and any(link.kind == "value" and link.value == name.value for link in after.grounding.chosen):
+        kinds = frozenset({after.intent.kind})
+        yield Change(f"{capitalised(text)}?", f.was.chosen, kinds=kinds, free=_ANYTHING)
+
+
+def _row(match: re.Match[str], answer: Shown) -> tuple[Cell, ...] | None:
+    """The row that is pointed at; one that is not numbered only where there is no other."""
+    word = (match["nth"] or "").casefold()
+    if word in {"last", "bottom"}:
+        return answer.rows[-1]
+    if word or match["number"]:
+        at = int(match["number"]) - 1 if match["number"] else _ORDINALS[word]
+        return answer.rows[at] if 0 <= at < len(answer.rows) else None
+    return answer.rows[0] if len(answer.rows) == 1 else None
+
+
+def _name_in(row: tuple[Cell, ...], f: Followup) -> Link | None:
+    """The first cell of a row that is a stored value as a whole."""
+    for cell in row:
+        if isinstance(cell, str) and cell.strip():
+            for text in (f"'{cell}'", cell):
+                if found := [k for k in f.understand(text).grounding.values if k.value == cell]:
+                    return found[0]
+    return None
+
+
+def columns(f: Followup) -> Iterator[Change]:
+    """`and their phone number?`: the rows stay, a column is added."""
+    match = _MORE.fullmatch(f.text)
+    if match is None or f.kind not in _WITH_ROWS:
+        return
+    if not match["asked"] and (match["whose"] or "the").casefold() == "the":
+        return
+    name = match["what"]
+    found = f.understand(name).grounding
+    news = [link for link in found.chosen if link.kind in {"column", "term", "table"}]
+    if not news or found.leftover or phrases(found):
+        return
+    one_row = any(k.role == "name" and k.kind in {"value", "number"} for k in f.was.chosen)
+    if one_row and len(measures(f.was)) == 1:
+        return
+    noun = head(f.was)
+    their = "their" if noun is None or is_many(noun.text) else "its"
+    said, free = frozenset(map(signature, news)), frozenset({"words", "limit", "direction"})
+    if re.match(r"(?:please )?(?:list|show|give|name|find)\b", f.question, re.IGNORECASE):
+        yield Change(closed(f.question, f" with {their} {name}"), (), said, free=free)
+    yield Change(
+        closed(f.question, f", and what {'are' if is_many(name) else 'is'} {their} {name}"), (), said, free=free
+    )
