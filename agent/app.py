@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agent import ask as loop
 from agent.attempt import Attempt, Chosen, Declined, Replay, Understood
-from agent.conversation import Conversation
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
@@ -39,7 +39,6 @@ from agent.models.choosing import ModelListing, choose, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
 from agent.models.pulling import pull
-from agent.models.resilience import Budget
 from agent.prompt import is_large, narrowed_part, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.settings import Settings, SettingsError
@@ -59,6 +58,9 @@ from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
 from procedural.synapse import Synapse, rank
+
+if TYPE_CHECKING:
+    from agent.conversation import Conversation
 
 __all__ = [
     "FAILURES",
@@ -283,6 +285,7 @@ class App:
 
     def chat(self) -> Conversation:
         """A chat in which nothing was said yet. What no rule makes whole, the model is asked to."""
+        from agent.conversation import Conversation
 
         def complete(prompt: Prompt) -> Reply:
             self._get_model_ready()
@@ -580,6 +583,8 @@ def pull_model(settings: Settings, name: str, *, progress: DownloadProgress = _q
 
 
 def _choose(settings: Settings) -> Model:
+    from agent.models.resilience import Budget
+
     budget = Budget(settings.max_cost_usd) if settings.max_cost_usd is not None else None
     return choose(
         settings.model,

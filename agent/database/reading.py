@@ -331,7 +331,6 @@ def _schema(name: str, dialect: str, tables: Iterable[Table]) -> Schema:
 
 
 def _open_postgres(url: URL, limits: Limits) -> Database:
-    import structlog
     from sqlalchemy import create_engine, text
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
@@ -368,7 +367,6 @@ def _open_postgres(url: URL, limits: Limits) -> Database:
             f"The role {role} is a superuser. Queries run read-only behind the guard, but make a role for it that may "
             "only SELECT.",
         )
-        structlog.get_logger(__name__).warning("database_role_is_superuser", role=role, database=url.database)
     target = {
         "open": "postgres",
         "path": sys.path,

@@ -239,15 +239,8 @@ def main() -> None:
 
 
 def _app() -> Any:
-    import structlog
-
     import agent.app
 
-    # Left alone structlog prints to stdout, which is for data; what a person should know the app says itself.
-    structlog.configure(
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        wrapper_class=structlog.make_filtering_bound_logger("error"),
-    )
     return agent.app
 
 
