@@ -34,15 +34,12 @@ from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.questions import QuestionFileError, read_pairs
 from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
-from agent.models.catalogue import find_entry, load_catalogue
 from agent.models.choosing import ModelListing, choose, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
-from agent.models.pulling import pull
 from agent.prompt import is_large, narrowed_part, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.settings import Settings, SettingsError
-from memory.cognee_store import CogneeStore
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
 from memory.errors import BrainError, BrainForeignError
@@ -237,6 +234,8 @@ class App:
     @cached_property
     def store(self) -> EpisodeStore:
         """Where episodes are found by meaning. Cognee itself is imported when the store is first used."""
+        from memory.cognee_store import CogneeStore
+
         with suppress(ModelUnavailableError):
             load_runtime()
         store = CogneeStore(self.store_folder, embedder=self.embedder)
@@ -402,6 +401,8 @@ class App:
             return
         if entry := needs_pull(model, folder=self.settings.models):
             self.say(f"Fetching and verifying the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
+            from agent.models.pulling import pull
+
             pull(entry, folder=self.settings.models, progress=self.progress)
         stable = None if is_large(self.schema) else self.stable
 
@@ -428,7 +429,10 @@ class App:
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
 
     def feedback(self, attempt: str, *, verdict: str | None = None, sql: str | None = None) -> Outcome:
-        """Take a person's word on an answer. Raises FeedbackError, QueryRejected, QueryFailed."""
+        """Take a person's word on an answer. What it changes in the episode store waits for the next recall.
+
+        Raises FeedbackError, QueryRejected, QueryFailed.
+        """
         given, attempt = _verdict(verdict, sql), cleaned(attempt)
         teacher = Teacher(
             ledger=self.ledger,
@@ -438,9 +442,7 @@ class App:
             dialect=self.schema.dialect,
             habit=lambda body, right: self.habit_name(self.understand(body["question"]), right),
         )
-        outcome = teacher.take(attempt, given, sql)
-        self.bring_up_to_date()
-        return outcome
+        return teacher.take(attempt, given, sql)
 
     def select(
         self,
@@ -574,6 +576,9 @@ def models(settings: Settings) -> tuple[ModelListing, ...]:
 
 def pull_model(settings: Settings, name: str, *, progress: DownloadProgress = _quiet) -> Path:
     """Fetch a local model by name, verified. Raises ModelUnavailableError."""
+    from agent.models.catalogue import find_entry, load_catalogue
+    from agent.models.pulling import pull
+
     entries = load_catalogue()
     entry = find_entry(name, entries)
     if entry is None:

@@ -13,7 +13,6 @@ from agent.models.local import LocalModel
 from agent.models.openai_compatible import OpenAIModel
 from agent.models.port import Model, ModelUnavailableError
 from agent.models.prices import PRICES_FILE, load_prices
-from agent.models.pulling import is_verified, local_status
 from agent.models.recorded import RecordedModel
 from agent.models.resilience import Budget, RetryPolicy
 
@@ -88,6 +87,8 @@ def needs_pull(model: Model, *, folder: Path, catalogue: Path = CATALOGUE_FILE) 
     """The catalogue entry to pull, or to verify, before this model can answer, or None."""
     if not isinstance(model, LocalModel):
         return None
+    from agent.models.pulling import is_verified
+
     entry = find_entry(model.name, load_catalogue(catalogue))
     return entry if entry is not None and not is_verified(entry, folder) else None
 
@@ -119,6 +120,8 @@ def list_models(
     catalogue: Path = CATALOGUE_FILE,
 ) -> tuple[ModelListing, ...]:
     """What `--model` takes, and what of it is ready. Reads no big file and calls nobody."""
+    from agent.models.pulling import local_status
+
     local = tuple(
         ModelListing(
             entry.name,
