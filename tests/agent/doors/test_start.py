@@ -51,6 +51,17 @@ def test_what_needs_no_recall_imports_neither_cognee_nor_a_model(
     assert not loaded & {*HEAVY, "numpy", "httpx"} - {"sqlalchemy", "sqlglot"}
 
 
+def test_a_habit_imports_neither_cognee_nor_a_model(home: Home, endpoint: Endpoint) -> None:
+    for country in ("Germany", "France", "Brazil"):
+        sql = f"SELECT COUNT(*) FROM Customers WHERE Country = '{country}'"
+        endpoint.says = lambda _question, _before, sql=sql: sql  # type: ignore[misc]
+        answer = home.ask(f"How many customers are there in {country}?", "--no-memory")
+        assert home.run("feedback", answer["id"], "good").code == 0
+    said, loaded = _loaded(home, "ask", "How many customers are there in Spain?", "--json")
+    assert '"path": "habit"' in said and "agent.app" in loaded
+    assert not loaded & {*HEAVY, "numpy", "httpx"} - {"sqlalchemy", "sqlglot"}
+
+
 def test_the_models_are_listed_without_opening_a_brain(home: Home) -> None:
     said, loaded = _loaded(home, "models")
     assert "0.5b" in said and "no key is set" in said
