@@ -62,7 +62,8 @@ class Running:
 
     def wait(self) -> Ended:
         code = self._launcher.order({"wait": self.pid})
-        return Ended(code, self._out.read_text("utf-8"), self._err.read_text("utf-8"))
+        out = self._out.read_text("utf-8") if self._out.exists() else ""
+        return Ended(code, out, self._err.read_text("utf-8"))
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -92,10 +93,15 @@ class Launcher:
         assert answer, (self._folder / "launcher.err").read_text()
         return int(answer)
 
-    def start(self, arguments: Sequence[str], environment: dict[str, str], **failing: Any) -> Running:
+    def start(
+        self, arguments: Sequence[str], environment: dict[str, str], said: str = "", terminal: str = "", **failing: Any
+    ) -> Running:
+        """Start a command in a fork. It reads what is `said`, or reads from and writes to a `terminal`."""
         self._count += 1
-        out, err = (self._folder / f"{self._count}.{end}" for end in ("out", "err"))
-        order = {"arguments": list(arguments), "environment": environment, "out": str(out), "err": str(err)}
+        typed, out, err = (self._folder / f"{self._count}.{end}" for end in ("in", "out", "err"))
+        typed.write_text(said, "utf-8", "surrogateescape")
+        files = {"in": terminal or str(typed), "out": terminal or str(out), "err": str(err)}
+        order = {"arguments": list(arguments), "environment": environment, **files}
         return Running(self, self.order({**order, **failing, "record": RECORD_WITH}), out, err)
 
     def close(self) -> None:
@@ -120,13 +126,13 @@ class Home:
     def northwind(self) -> Path:
         return self.folder / "data" / "northwind.sqlite"
 
-    def start(self, *arguments: str, kill_at: str | None = None) -> Running:
+    def start(self, *arguments: str, kill_at: str | None = None, **reading: str) -> Running:
         """Start a command in a fork, and go on. `kill_at` names the write after which it kills itself."""
-        return self.launcher.start(arguments, self._environment(), kill_at=kill_at)
+        return self.launcher.start(arguments, self._environment(), kill_at=kill_at, **reading)
 
-    def run(self, *arguments: str, kill_at: str | None = None) -> Ended:
+    def run(self, *arguments: str, kill_at: str | None = None, **reading: str) -> Ended:
         """Run a command in a fork and wait for its end."""
-        return self.start(*arguments, kill_at=kill_at).wait()
+        return self.start(*arguments, kill_at=kill_at, **reading).wait()
 
     def ask(self, question: str, *options: str, model: str | None = None) -> Any:
         """Ask with --json and give the object; the exit code must fit the status."""
@@ -323,12 +329,12 @@ def whole() -> Callable[[Home], None]:
     def check(home: Home) -> None:
         from memory.ledger import Ledger
 
+        found = {one["name"]: one for one in home.run("doctor", "--json").json["checks"]}
+        assert found["brain"]["ok"] and found["episodes"]["ok"], found
         with Ledger.open(home.brain / "brain.sqlite", database="northwind", create=False) as ledger:
             verified = ledger.verify()
             assert verified.ok, verified.problems
             assert ledger.unsettled() == () == ledger.outbox()
-        found = {one["name"]: one for one in home.run("doctor", "--json").json["checks"]}
-        assert found["brain"]["ok"] and found["episodes"]["ok"], found
 
     return check
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory.ledger import Ledger
+
 if TYPE_CHECKING:
     from tests.agent.doors.conftest import Endpoint, Home
 
@@ -46,3 +48,76 @@ def test_an_approach_can_be_asked_for_and_an_unknown_one_is_named(home: Home, en
     assert (answer["approach"], answer["approach_why"], len(answer["attempts"])) == ("vote", "asked for", 2)
     ended = home.run("ask", customers_in("Brazil"), "--approach", "magic")
     assert ended.code == 2 and ended.says("magic", "direct, values, skeleton, lessons, plan, vote"), ended
+
+
+# Habits
+
+
+def learned(home: Home, endpoint: Endpoint, *countries: str) -> None:
+    """Ask about each country and call each answer good; nothing is recalled, to be quick."""
+    for country in countries:
+        endpoint.says = lambda _question, _before, country=country: counted(country)  # type: ignore[misc]
+        answer = home.ask(customers_in(country), "--no-memory")
+        assert home.run("feedback", answer["id"], "good").code == 0
+
+
+def path(home: Home, question: str, *options: str) -> str:
+    return str(home.ask(question, *options)["path"])
+
+
+def test_what_was_right_three_times_is_replayed_with_new_literals_and_no_model(home: Home, endpoint: Endpoint) -> None:
+    learned(home, endpoint, "Germany", "France")
+    assert path(home, customers_in("Germany")) == "model", "twice is not often enough"
+    learned(home, endpoint, "Brazil")
+    endpoint.says = lambda _question, _before: WRONG
+    calls = len(endpoint.requests)
+    answer = home.ask(customers_in("Spain"))
+    assert (answer["path"], answer["sql"], answer["rows"]) == ("habit", counted("Spain"), [[5]])
+    assert answer["habit"] and answer["approach"] is None and answer["usage"]["input_tokens"] == 0
+    [memory] = answer["recalled"]
+    assert memory["why"] == "habit: right 3 of 3 times" and memory["sql"] == counted("Brazil")
+    shown = home.run("ask", customers_in("Portugal")).out
+    assert "path: habit" in shown and "Portugal" in shown and "habit: right 3 of 3 times" in shown
+    assert len(endpoint.requests) == calls
+    for options in (("--no-habit",), ("--no-memory",), ("--approach", "direct")):
+        assert path(home, customers_in("Spain"), *options) == "model", options
+    home.environment["HEBBQL_HABIT_SUCCESSES"] = "4"
+    assert path(home, customers_in("Spain")) == "model"
+
+
+def test_a_city_for_a_country_is_asked_of_the_model_and_a_bad_replay_breaks_the_habit(
+    home: Home, endpoint: Endpoint
+) -> None:
+    learned(home, endpoint, "Germany", "France", "Brazil")
+    endpoint.says = lambda _question, _before: WRONG
+    assert path(home, "How many customers are there in London?") == "model"
+    replay = home.ask(customers_in("Spain"))
+    assert replay["path"] == "habit"
+    assert home.run("feedback", replay["id"], "bad").code == 0
+    assert [path(home, customers_in(country)) for country in ("Spain", "Germany")] == ["model", "model"]
+
+
+def test_erasing_its_episodes_ends_a_habit(home: Home, endpoint: Endpoint) -> None:
+    learned(home, endpoint, "Germany", "France", "Brazil")
+    replay = home.ask(customers_in("Spain"))
+    with Ledger.open(home.brain / "brain.sqlite", database="northwind", create=False) as ledger:
+        episodes = ledger.masked("how many customers are there in <value>")
+    assert replay["path"] == "habit" and len(episodes) >= 3
+    for episode in episodes:
+        assert home.run("forget", str(episode.id), "--erase", "--yes").code == 0
+    endpoint.says = lambda _question, _before: counted("Spain")
+    assert path(home, customers_in("Spain")) == "model"
+
+
+# Lessons
+
+
+def test_a_mistake_leaves_a_lesson_that_the_bucket_can_be_shown(home: Home, endpoint: Endpoint) -> None:
+    mistake = "SELECT COUNT(*) FROM Customers WHERE Land = 'Brazil'"
+    endpoint.says = lambda _question, before: counted("Brazil") if before else mistake
+    first = home.ask(customers_in("Brazil"))
+    assert [one["problem"] is None for one in first["attempts"]] == [False, True]
+    endpoint.says = lambda _question, _before: counted("Spain")
+    second = home.ask(customers_in("Spain"), "--approach", "lessons")
+    assert second["approach"] == "lessons"
+    assert mistake in endpoint.shown() and "Land" in first["attempts"][0]["problem"]
