@@ -2,10 +2,13 @@
 """Measure how often a model answers right, on questions kept for choosing, with and without memory.
 
     .venv/bin/python scripts/measure_answers.py --model 0.5b --arms schema,memory --write
+    .venv/bin/python scripts/measure_answers.py --model 0.5b --arms memory --approach plan --write
 
 Each answer must give the gold result (`agent/database/comparing.py`). The brain is a fresh one with the seed pack
-in it; nothing is learned while measuring. Accuracy comes with its 95 % Wilson interval, seconds are medians of
-warm questions (all but the first).
+in it; nothing is learned while measuring, and no habit answers. `--approach` takes one for every question; otherwise
+procedural memory chooses. Tokens per right answer are those of all questions, the wrong ones too, over the right
+ones: read anew, read from a prefix cache, and written. Accuracy comes with its 95 % Wilson interval, seconds are
+medians of warm questions (all but the first).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -56,6 +60,8 @@ class Answered:
     recalled: int
     output_tokens: int
     input_tokens: int
+    cache_read_tokens: int
+    approach: str
 
 
 def main() -> int:
@@ -63,6 +69,7 @@ def main() -> int:
     parser.add_argument("--questions", type=Path, default=ROOT / "data" / "questions" / "development.jsonl")
     parser.add_argument("--model", default="0.5b")
     parser.add_argument("--arms", default="schema,memory", help=f"of {', '.join(ARMS)}")
+    parser.add_argument("--approach", default=None, help="one for every question; procedural memory chooses otherwise")
     parser.add_argument("--examples", type=int, default=None, help="episodes shown; the setting's default otherwise")
     parser.add_argument("--every", type=int, default=1, help="take only each n-th question")
     parser.add_argument("--db", default=None)
@@ -73,7 +80,14 @@ def main() -> int:
     pairs = read_pairs(given.questions)[:: given.every]
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        settings = read_settings(os.environ, database=given.db, brain=given.brain or Path(scratch), model=given.model)
+        settings = read_settings(
+            os.environ,
+            database=given.db,
+            brain=given.brain or Path(scratch),
+            model=given.model,
+            approach=given.approach,
+            habits=False,
+        )
         if given.examples is not None:
             settings = replace(settings, recall_limit=given.examples)
         for arm in given.arms.split(","):
@@ -86,10 +100,11 @@ def main() -> int:
             print(line(name, arm, figures[arm]), flush=True)
             figures[arm]["answers"] = [asdict(answer) for answer in answers]
     if given.write:
-        path = ROOT / "runs" / "reference" / f"answers-{given.questions.stem}-{given.model.replace('.', '_')}.json"
+        path = ROOT / "runs" / "reference" / f"{file_stem(given.questions, given.model, given.approach)}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         head = {
             "model": given.model,
+            "approach": given.approach or "chosen by procedural memory",
             "commit": _commit(),
             "command": "scripts/measure_answers.py " + " ".join(sys.argv[1:]),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
@@ -97,6 +112,16 @@ def main() -> int:
         path.write_text(json.dumps(head | {"arms": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     return 0
+
+
+def file_stem(questions: Path, model: str, approach: str | None) -> str:
+    """Name the file of a measurement. Where an approach was asked for it is no measure of the product as it is.
+
+    >>> file_stem(Path("data/odd.jsonl"), "0.5b", None), file_stem(Path("data/odd.jsonl"), "1.5b", "plan")
+    ('answers-odd-0_5b', 'approach-plan-odd-1_5b')
+    """
+    first = f"approach-{approach}" if approach else "answers"
+    return f"{first}-{questions.stem}-{re.sub('[^a-z0-9-]+', '_', model.lower())}"
 
 
 def _commit() -> str:
@@ -122,7 +147,9 @@ def measure(app: App, pair: Pair, verbose: bool) -> Answered:
         round(attempt.total_seconds, 2),
         len(attempt.recalled),
         attempt.usage.output_tokens,
-        attempt.usage.input_tokens,
+        attempt.usage.input_tokens + attempt.usage.cache_write_tokens,
+        attempt.usage.cache_read_tokens,
+        attempt.approach,
     )
 
 
@@ -152,9 +179,18 @@ def summary(answers: list[Answered]) -> dict[str, Any]:
         "seconds_median": statistics.median(warm),
         "seconds_p90": sorted(warm)[int(0.9 * (len(warm) - 1))],
         "first_seconds": answers[0].seconds,
-        "tokens_per_right_answer": round(sum(a.input_tokens + a.output_tokens for a in answers) / right)
-        if right
-        else None,
+        "tokens_per_right_answer": tokens_per_right_answer(answers, right),
+    }
+
+
+def tokens_per_right_answer(answers: list[Answered], right: int) -> dict[str, int] | None:
+    """Tokens of all questions over the right answers; None where none is right."""
+    if not right:
+        return None
+    return {
+        "input": round(sum(answer.input_tokens for answer in answers) / right),
+        "cached": round(sum(answer.cache_read_tokens for answer in answers) / right),
+        "output": round(sum(answer.output_tokens for answer in answers) / right),
     }
 
 
@@ -167,9 +203,12 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
 
 def line(model: str, arm: str, figures: dict[str, Any]) -> str:
     right, (low, high) = figures["accuracy"], figures["interval"]
+    spent = figures["tokens_per_right_answer"] or {}
+    tokens = " + ".join(f"{count:,} {name}" for name, count in spent.items()) or "none"
     return (
         f"{model} {arm:13} {figures['right']}/{figures['questions']} = {right:.0%} [{low:.0%}, {high:.0%}]"
-        f"  median {figures['seconds_median']:.1f} s, p90 {figures['seconds_p90']:.1f} s  {figures['outcomes']}"
+        f"  median {figures['seconds_median']:.1f} s, p90 {figures['seconds_p90']:.1f} s"
+        f"  tokens per right answer: {tokens}  {figures['outcomes']}"
     )
 
 
