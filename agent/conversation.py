@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from agent.attempt import Attempt, Understood
 from agent.followup import Shown, holds, nudge, rewrite
 from agent.models.port import ModelError, Prompt, Reply, Turn
-from agent.question import read_question
+from agent.question import asks_to_write, read_question
 
 LONGEST_REWRITE = 120
 """Tokens that the model may write for one whole question."""
@@ -95,7 +95,7 @@ class Conversation:
             return Turned(said, hint=hint)
         said = read_question(text)
         before = self.previous
-        if before is None or before.attempt.understood is None:
+        if before is None or before.attempt.understood is None or asks_to_write(said):
             return Turned(said, said, "whole")
         shown = Shown(before.attempt.result.columns, before.attempt.result.rows) if before.attempt.result else None
         found = rewrite(before.attempt.understood, said, self.understand, shown)

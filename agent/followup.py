@@ -20,6 +20,7 @@ from agent.following.subjects import aggregate, grouping, measured, share, subje
 from agent.following.talk import nudge
 from agent.following.wholes import whole
 from agent.linked import Grounding
+from agent.wording import tokens
 
 __all__ = ["RULES", "Rewritten", "Rule", "Shown", "holds", "nudge", "rewrite"]
 
@@ -67,17 +68,31 @@ def rewrite(previous: Understood, text: str, understand: Understand, answer: Sho
 def holds(before: Understood, said: Grounding, after: Understood) -> bool:
     """Whether a whole question that a model wrote has all that the follow-up named, and what it left alone.
 
-    A literal before may be missing only if the follow-up names one of the same kind or column; no other is new.
+    A literal before may be missing only if the follow-up names one of the same kind or column. Nothing may be in it
+    that neither of the two said: no name, literal, unknown word, negation or superlative.
     """
-    there = {signature(link) for link in after.grounding.links}
-    needed = literals(said) | _names(said)
+    was, now = before.grounding, after.grounding
+    there = {signature(link) for link in now.links}
     news = phrases(said)
-    for part in phrases(before.grounding):
-        if not any(_may_replace(one, part) for one in news):
-            needed |= part.literals
-    invented = literals(after.grounding) - literals(before.grounding) - literals(said)
-    goes_on = bool(_names(before.grounding) & there or _names(said))
-    return not after.grounding.nothing_linked and needed <= there and not invented and goes_on
+    kept = (part.literals for part in phrases(was) if not any(_may_replace(one, part) for one in news))
+    needed = literals(said).union(_names(said), *kept)
+    spoken = {word.casefold() for word in said.leftover}
+    words = {word.casefold() for word in now.leftover}
+    invented = (literals(now) | _names(now)) - literals(was) - literals(said) - _names(was) - _names(said)
+    asks = now.question.rstrip("?. ").casefold() != was.question.rstrip("?. ").casefold() and not now.nothing_linked
+    goes_on = bool(_names(was) & there or _names(said))
+    said_all = needed <= there and spoken <= {token.folded for token in tokens(now.question)}
+    same = now.direction in {was.direction, said.direction} and len(now.negations) <= len(was.negations) + len(
+        said.negations
+    )
+    return (
+        asks
+        and goes_on
+        and said_all
+        and same
+        and not invented
+        and words <= spoken | {w.casefold() for w in was.leftover}
+    )
 
 
 def _by_rule(previous: Understood, text: str, understand: Understand, answer: Shown | None) -> Rewritten | None:

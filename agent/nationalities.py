@@ -148,6 +148,15 @@ def countries_of(word: str) -> tuple[str, ...]:
     return _read()[0].get(word.casefold(), ())
 
 
+def is_country(word: str) -> bool:
+    """Whether it is the name of a country, so that it is no mistyped name of another.
+
+    >>> is_country("Iceland"), is_country("Irelnad")
+    (True, False)
+    """
+    return word.casefold() in _read()[1]
+
+
 def adjective_of(country: str) -> str:
     """The adjective of a country, or `""`.
 

@@ -42,11 +42,11 @@ class Chat:
     def run(self) -> None:
         """Take line after line until the input ends, `/quit`, or Ctrl-C at the prompt."""
         rendering.welcome(self.app.schema.name, as_json=self.as_json or not _is_watched())
-        for line in _lines(echo=not self.as_json):
-            if line.strip() in ("/quit", "/exit", "/q"):
+        for line in map(str.strip, _lines(echo=not self.as_json)):
+            if line in ("/quit", "/exit", "/q"):
                 return
             try:
-                self._take(line.strip())
+                self._take(line)
             except KeyboardInterrupt:
                 self.app.give_up()
                 self._tell(line, "interrupted", "Interrupted: this answer was given up. The chat goes on.")

@@ -22,6 +22,9 @@ _POINTING = re.compile(
     r"(?:that|this|the same) (?P<noun>[a-z]+)|(?P<whose>his|her|its|their|(?:that|this) one's))\b",
     re.IGNORECASE,
 )
+_FEWEST_WORDS = 2
+"""`what is it` asks for nothing."""
+
 _ANYTHING = frozenset({"limit", "direction", "tables", "negations", "comparisons", "words"})
 _WITH_ROWS = frozenset({"list", "top_n", "missing", "having", "versus_average", "both", "top_per_group"})
 _MORE = re.compile(
@@ -49,10 +52,12 @@ def pointed(f: Followup) -> Iterator[Change]:
     if re.match(rf"{ASKED}\b", text, re.IGNORECASE) is None:
         return
     after = f.understand(f"{text}?")
-    others = [link for link in after.grounding.chosen if link.value != name.value]
-    if others and any(link.kind == "value" and link.value == name.value for link in after.grounding.chosen):
+    words = len(text.split()) - len(name.value.split())
+    if words > _FEWEST_WORDS and any(
+        link.kind == "value" and link.value == name.value for link in after.grounding.chosen
+    ):
         kinds = frozenset({after.intent.kind})
-        yield Change(f"{capitalised(text)}?", f.was.chosen, kinds=kinds, free=_ANYTHING)
+        yield Change(f"{capitalised(text)}?", f.was.chosen, kinds=kinds, free=_ANYTHING, unsaid=True)
 
 
 def _row(match: re.Match[str], answer: Shown) -> tuple[Cell, ...] | None:

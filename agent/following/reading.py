@@ -11,7 +11,7 @@ from agent.attempt import Understood
 from agent.database.result import Cell
 from agent.following.phrases import TIMES, Phrase, phrases, signature
 from agent.linked import Grounding, Link
-from agent.nationalities import countries_of
+from agent.nationalities import countries_of, is_country
 from agent.periods import moments
 
 Understand = Callable[[str], Understood]
@@ -190,7 +190,8 @@ def read(previous: Understood, text: str, understand: Understand, answer: Shown 
     if (left_out := _LEFT_OUT.match(text)) and understand(text[left_out.end() :]).grounding.values:
         text = f"except {text[left_out.end() :]}"
     joined = re.search(r"\band\b", opening) is not None
-    return Followup(previous, text, narrows, replaces, joined, understand, answer) if text else None
+    mistaken = any(k.quality == "typo" and is_country(k.text) for k in understand(text).grounding.values)
+    return None if mistaken or not text else Followup(previous, text, narrows, replaces, joined, understand, answer)
 
 
 def fits(change: Change, f: Followup) -> bool:
@@ -257,13 +258,20 @@ def _with_countries(text: str, understand: Understand) -> str:
     spans += [m.span() for m in re.finditer(r"[A-Za-z]+", text)]
     for start, end in sorted(spans, reverse=True):
         names = countries_of(text[start:end].replace("-", " "))
-        if not names or any(k.kind != "value" for k in understand(text[start:end]).grounding.chosen):
+        if not names or _is_named(text[start:end], understand):
             continue
-        stored = next((k.value for name in names for k in understand(name).grounding.values if k.value), None)
+        found = (k.value for name in names for k in understand(name).grounding.values if k.value)
+        stored = next((value for value in found if value.casefold() in names), None)
         if stored:
             before = re.sub(r"\bthe \Z", "", text[:start], flags=re.IGNORECASE)
             text = f"{before}{stored}{re.sub(r'^ ones?', '', text[end:])}"
     return text
+
+
+def _is_named(word: str, understand: Understand) -> bool:
+    """Whether a word is the name of something in the database, which then is meant."""
+    links = understand(word).grounding.chosen
+    return any(link.kind != "value" and link.quality == "exact" for link in links)
 
 
 def _with_year(text: str, before: Grounding) -> str:

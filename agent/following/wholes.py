@@ -12,7 +12,7 @@ from agent.following.reading import ASKED, Change, Followup
 
 _BACK = re.compile(
     r"\b(?:instead|ones|them|those|these|they|their|theirs|its|it|his|her|him|he|she|same|(?:that|this) one|"
-    r"the (?:first|second|third|last) one|the others?|the rest|too|as well)\b",
+    r"the \w+ one(?:'s)?|the others?|the rest|too|as well)\b",
     re.IGNORECASE,
 )
 _ORDER = re.compile(
@@ -42,6 +42,8 @@ def whole(f: Followup) -> Iterator[Change]:
         complete = bool(nouns) and not f.joined
     elif nouns:
         complete = _has_a_verb(f, asked.end()) and not _is_thin(f)
+    elif f.said.nothing_linked:
+        complete = len(f.text.split()) > 4 and re.search(r"\b(?:that|this)\b", f.text, re.IGNORECASE) is None
     else:
         complete = bool(links) and not f.joined and not f.said.leftover and len(f.text.split()) > 4
     if complete:

@@ -1,8 +1,8 @@
 """Runs the real command line in forks of a process that has everything imported. Run as a script.
 
 Importing Cognee takes seconds; here it is paid once. Each line on stdin is one order. `{"arguments", "environment",
-"out", "err", "kill_at", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
-answered by its exit code, negative for the signal that ended it.
+"in", "out", "err", "kill_at", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
+answered by its exit code, negative for the signal that ended it. `in`, `out` and `err` are files, or a terminal.
 
 `kill_at` names a write: the process kills itself right after the first of that name. `record` is a folder of local
 models: what `--model recorded:FILE` would replay is then asked of the real model, and FILE is written.
@@ -87,8 +87,9 @@ def _become(order: dict[str, Any]) -> None:
             opened = os.open(order[name], os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
             os.dup2(opened, descriptor)
             os.close(opened)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
+        read = os.open(order["in"], os.O_RDONLY)
+        os.dup2(read, 0)
+        sys.stdin = os.fdopen(0, closefd=False)  # the old one has read ahead in the orders
         os.environ.update(order["environment"])
         signal.alarm(150)
         if order["kill_at"]:
