@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from agent.conversation import Conversation, Turned, one_question
 from agent.models.port import ModelError, Prompt, Reply
 from agent.models.recorded import ScriptedModel
 from agent.question import QuestionError
+
+if TYPE_CHECKING:
+    from tests.agent.conftest import Bakery
 
 TOTAL = 'SELECT SUM(Pieces) FROM "Daily Sales"'
 LINZ = "How many bakers live in Linz?"
@@ -22,22 +26,22 @@ COUNT = "SELECT COUNT(*) FROM Bakers WHERE Town = 'Linz'"
 class Chatting:
     """A chat about the bakery whose answers are scripted, and so is the model that rewrites."""
 
-    bakery: object
+    bakery: Bakery
     conversation: Conversation
 
     def hear(self, text: str, *replies: str) -> Turned:
         """Say something; a question is answered with the replies of the model that writes SQL."""
         turned = self.conversation.say(text)
         if turned.question:
-            attempt = self.bakery.ask(turned.question, *replies)  # type: ignore[attr-defined]
+            attempt = self.bakery.ask(turned.question, *replies)
             self.conversation = self.conversation.answered(turned, attempt)
         return turned
 
 
 @pytest.fixture
-def chatting(bakery: object) -> Callable[..., Chatting]:
+def chatting(bakery: Bakery) -> Callable[..., Chatting]:
     def begin(complete: Callable[[Prompt], Reply] | None = None) -> Chatting:
-        return Chatting(bakery, Conversation(bakery.understand, complete))  # type: ignore[attr-defined]
+        return Chatting(bakery, Conversation(bakery.understand, complete))
 
     return begin
 
@@ -59,9 +63,9 @@ def test_what_failed_or_was_declined_is_not_what_the_next_follow_up_is_about(cha
     chat = chatting()
     chat.hear(LINZ, COUNT)
     failed = chat.hear("and in Graz?", "no sql", "no sql")
-    assert chat.conversation.last and chat.conversation.last.status == "failed"
     refused = chat.hear("delete all bakers")
-    assert chat.conversation.last.question == "delete all bakers" and chat.conversation.last.status == "refused"
+    ended = [(turn.attempt.question, turn.attempt.status) for turn in chat.conversation.turns]
+    assert ended == [(LINZ, "answered"), (GRAZ, "failed"), ("delete all bakers", "refused")]
     assert chat.conversation.previous and chat.conversation.previous.attempt.question == LINZ
     assert failed.question == GRAZ and refused.by == "whole"
     assert chat.hear("sorted by name").question == "", "a number cannot be sorted"
