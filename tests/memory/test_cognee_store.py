@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from memory import cognee_store
 from memory.cognee_store import CogneeStore
 from memory.embedder import MiniLM
 from memory.store import Indexed, StoreBusyError, StoreDamagedError, StoreError
@@ -238,6 +240,61 @@ def test_closing_ends_every_thread_that_could_hold_the_process(opened: Callable[
     left = [t.name for t in threading.enumerate() if t.name.startswith("hebbql")]
     left += [t.name for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
     assert left == []
+
+
+def test_a_dataset_is_looked_up_once_and_its_engine_is_let_go_when_it_is_rewritten_or_others_are_used(
+    opened: Callable[[], CogneeStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cognee_store, "_KEPT_ENGINES", 8)
+    store = opened()
+    buckets = [f"{BUCKET}-{number}" for number in range(9)]
+    for bucket in buckets:
+        store.remember(bucket, [Indexed(uuid.uuid4(), f"Question of {bucket}")])
+    import cognee.context_global_variables as contexts
+
+    looked_up: list[uuid.UUID] = []
+    given = contexts.set_database_global_context_variables
+
+    def counted(dataset: uuid.UUID, *rest: Any, **named: Any) -> Any:
+        looked_up.append(dataset)
+        return given(dataset, *rest, **named)
+
+    monkeypatch.setattr(contexts, "set_database_global_context_variables", counted)
+    # Cognee keeps six open, and would look all of them up again.
+    for _ in range(3):
+        assert len(store.recall_each(buckets[:8], "question", 5)) == 8
+    assert len(looked_up) == len(set(looked_up)) == 8
+    assert len(store.recall(buckets[8], "question", 5)) == 1
+    assert len(store.recall_each(buckets[1:8], "question", 5)) == 7
+    assert len(looked_up) == 9
+    assert len(store.recall(buckets[0], "question", 5)) == 1
+    assert len(looked_up) == 10
+    store.erase(buckets[0], [KEPT])
+    looked_up.clear()
+    assert [hit.id for hit in store.recall(buckets[0], "question", 5)] == [KEPT.id]
+    assert len(looked_up) == 1
+
+
+def test_files_that_break_under_an_open_dataset_are_said_and_spare_the_others(
+    opened: Callable[[], CogneeStore], folder: Path
+) -> None:
+    store = opened()
+    store.remember(BUCKET, [SECRET])
+    assert len(store.recall(BUCKET, "revenue", 5)) == 1
+    broken = list(folder.rglob("*.manifest"))
+    store.remember("other", [KEPT])
+    assert len(store.recall("other", "revenue", 5)) == 1
+    for path in broken:
+        path.write_bytes(b"broken" * 5)
+    with pytest.raises(StoreDamagedError, match="rebuilds it from the ledger"):
+        store.recall_each([BUCKET, "other"], "revenue", 5)
+    assert [hit.id for hit in store.recall("other", "revenue", 5)] == [KEPT.id]
+
+
+def test_garbage_is_collected_again_after_cognee_was_imported(opened: Callable[[], CogneeStore]) -> None:
+    assert gc.isenabled()
+    opened().members(BUCKET)
+    assert gc.isenabled()
 
 
 def test_a_bucket_that_is_no_plain_name_is_refused(opened: Callable[[], CogneeStore], folder: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from memory.cognee_store import CogneeStore
 from memory.embedder import EmbedderError, MiniLM
@@ -18,6 +21,7 @@ from memory.outbox import drain
 from memory.recall import MOST_DATASETS, Recall, Recalled, indexed_text
 from memory.reference_store import ReferenceStore
 from memory.store import Hit, Indexed
+from memory.vectors import KeptVectors
 
 if TYPE_CHECKING:
     from memory.embedder import Vector
@@ -50,11 +54,16 @@ EPISODES = (GERMANY, SUPPLIERS, CONTACTS, FREIGHT)
 
 
 class Watched(ReferenceStore):
-    """Says which datasets were searched."""
+    """Says which datasets were searched, and in how many calls."""
 
     def __init__(self, embedder: MiniLM) -> None:
         super().__init__(embedder=embedder)
         self.searched: list[str] = []
+        self.calls = 0
+
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        self.calls += 1
+        return super().recall_each(buckets, text, limit)
 
     def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
         self.searched.append(bucket)
@@ -145,6 +154,95 @@ def test_only_promising_datasets_are_opened(recall: Recall, remember: Callable[.
     assert store.searched[0] == "b1"
     assert set(store.searched[1:3]) == {"b2", "b3"}
     assert len(store.searched) == len(set(store.searched)) == MOST_DATASETS
+
+
+def test_own_and_other_datasets_are_searched_in_two_calls(
+    recall: Recall, remember: Callable[..., None], store: Watched
+) -> None:
+    remember(*EPISODES)
+    france(recall)
+    assert (store.searched, store.calls) == (["b1", "b2", "b3", "b4"], 2)
+
+
+COUNTS = [
+    episode("b1", "count", ("Customers",), f"How many customers do we have in {place}?", skeleton=f"SELECT ? {place}")
+    for place in ("Spain", "Italy", "Peru", "Chad", "Oman", "Cuba")
+]
+
+
+def test_what_cannot_hold_anything_better_is_not_searched(
+    recall: Recall, remember: Callable[..., None], store: Watched
+) -> None:
+    remember(*COUNTS, *EPISODES)
+    found = france(recall)
+    assert store.searched == ["b1"]
+    # The very question under another kind could not come before these.
+    assert min(one.score for one in found) > 0.75
+    store.searched.clear()
+    assert len(france(recall, limit=10)) == 10
+    assert store.searched == ["b1", "b2", "b3", "b4"]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["b1", "b2", "b3", "b4"]),
+            st.sampled_from(["count", "list"]),
+            st.sampled_from([("Customers",), ("Customers", "Orders"), ("Suppliers",), ()]),
+            st.sampled_from(["customers in France", "clients we have", "suppliers per city", "freight", "orders late"]),
+            st.sampled_from(["SELECT ?", "SELECT ? WHERE ?"]),
+        ),
+        max_size=12,
+        unique=True,
+    ),
+    st.integers(1, 4),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_searching_less_gives_what_searching_all_would(
+    tmp_path: Path,
+    embedder: MiniLM,
+    drawn: list[tuple[str, str, tuple[str, ...], str, str]],
+    limit: int,
+) -> None:
+    with Ledger.open(tmp_path / f"{uuid.uuid4()}.sqlite", database="shop") as ledger:
+        store = Watched(embedder)
+        with ledger.transaction() as entry:
+            for number, (bucket, kind, tables, question, skeleton) in enumerate(drawn):
+                entry.remember(episode(bucket, kind, tables, question, sql=f"SELECT {number}", skeleton=skeleton))
+        drain(ledger, store, text=indexed_text)
+        recall = Recall(episodes=ledger, store=store, embedder=embedder)
+        every = france(recall, limit=100)
+        assert len(every) == len(drawn)
+        first = {(one.episode.masked, one.episode.skeleton): one for one in reversed(every)}.values()
+        rest = [one for one in every if one not in first]
+        expected = sorted((*sorted(first, key=every.index), *rest)[:limit], key=every.index)
+        assert france(recall, limit=limit) == tuple(expected)
+
+
+def test_what_was_remembered_forgotten_or_erased_since_the_last_question_counts(
+    recall: Recall, remember: Callable[..., None], ledger: Ledger, store: Watched
+) -> None:
+    remember(CONTACTS)
+    assert _first_of(france(recall)) == [CONTACTS.id]
+    remember(SUPPLIERS, GERMANY)
+    assert set(_first_of(france(recall))) == {GERMANY.id, SUPPLIERS.id, CONTACTS.id}
+    with ledger.transaction() as entry:
+        entry.forget(GERMANY.id, "wrong")
+        entry.erase(SUPPLIERS.id)
+    store.searched.clear()
+    assert _first_of(france(recall)) == [CONTACTS.id]
+    assert store.searched == ["b3"]
+
+
+def test_many_threads_recall_what_one_does(
+    ledger: Ledger, remember: Callable[..., None], store: Watched, embedder: MiniLM
+) -> None:
+    remember(*COUNTS, *EPISODES)
+    vectors = KeptVectors(ledger=ledger, embedder=MiniLM())
+    alone = france(Recall(episodes=ledger, store=store, embedder=embedder, vectors=vectors), limit=6)
+    shared = Recall(episodes=ledger, store=store, embedder=MiniLM(), vectors=vectors)
+    with ThreadPoolExecutor(8) as crew:
+        assert all(found == alone for found in crew.map(lambda _: france(shared, limit=6), range(16)))
 
 
 def test_shared_words_lead_to_a_dataset_that_the_intent_does_not(

@@ -76,6 +76,57 @@ def test_the_limit_holds_and_a_limit_of_none_asks_nothing(store: EpisodeStore, b
     assert list(store.recall(bucket, "orders", 0)) == []
 
 
+def test_several_buckets_are_searched_in_one_call_each_up_to_the_limit(store: EpisodeStore, bucket: str) -> None:
+    names = [f"{bucket}-{number}" for number in range(8)]
+    for number, name in enumerate(names):
+        store.remember(name, [indexed(f"Question {number} about freight"), indexed(f"Question {number} on suppliers")])
+    asked = [names[5], "never-written", *names[:2], names[7]]
+    found = store.recall_each(asked, "freight", 1)
+    assert found == tuple(hit for name in asked for hit in store.recall(name, "freight", 1))
+    assert len(found) == 4
+    assert len(store.recall_each(names, "freight", 9)) == 16
+    assert list(store.recall_each([], "freight", 9)) == list(store.recall_each(names, "freight", 0)) == []
+
+
+def test_what_was_found_before_is_found_as_it_is_now(store: EpisodeStore, bucket: str) -> None:
+    """Whatever a store keeps open of a dataset, every write shows at the next search."""
+
+    def found() -> set[uuid.UUID]:
+        return {hit.id for hit in store.recall_each([bucket], "orders", 9)}
+
+    store.remember(bucket, [CUSTOMERS])
+    assert found() == ids(CUSTOMERS)
+    store.remember(bucket, [REVENUE, LATE])
+    assert found() == ids(CUSTOMERS, REVENUE, LATE)
+    store.forget(bucket, [CUSTOMERS.id])
+    assert found() == ids(REVENUE, LATE)
+    store.erase(bucket, [LATE])
+    assert found() == ids(LATE)
+    store.erase(bucket, [CUSTOMERS, REVENUE])
+    assert found() == ids(CUSTOMERS, REVENUE)
+    store.erase(bucket, [])
+    assert found() == frozenset()
+    store.remember(bucket, [LATE])
+    assert found() == ids(LATE)
+
+
+def test_a_search_while_a_bucket_is_written_anew_finds_what_was_or_what_is(store: EpisodeStore, bucket: str) -> None:
+    names = [f"{bucket}-{number}" for number in range(3)]
+    for name in names:
+        store.remember(name, [CUSTOMERS, REVENUE])
+    states = [ids(CUSTOMERS, REVENUE), ids(REVENUE), ids()]
+
+    def search(_: int) -> bool:
+        return all({hit.id for hit in store.recall(name, "orders", 9)} in states for name in names)
+
+    with ThreadPoolExecutor(4) as crew:
+        rewriting = [crew.submit(store.erase, names[number % 3], [REVENUE]) for number in range(6)]
+        assert all(crew.map(search, range(24)))
+        for done in rewriting:
+            done.result()
+    assert [{hit.id for hit in store.recall(name, "orders", 9)} for name in names] == [ids(REVENUE)] * 3
+
+
 def test_remembering_the_same_id_twice_keeps_one_with_the_newer_text(store: EpisodeStore, bucket: str) -> None:
     store.remember(bucket, [CUSTOMERS])
     store.remember(bucket, [CUSTOMERS])

@@ -75,6 +75,9 @@ class FileStore:
     def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
         return ()
 
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        return ()
+
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         for id in ids:
             (self._folder / bucket / str(id)).unlink(missing_ok=True)
@@ -105,6 +108,9 @@ class Timed:
 
     def recall(self, bucket: str, text: str, limit: int) -> Sequence[Hit]:
         return self._store.recall(bucket, text, limit)
+
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        return self._store.recall_each(buckets, text, limit)
 
     def forget(self, bucket: str, ids: Sequence[uuid.UUID]) -> None:
         self._call("forget", lambda: self._store.forget(bucket, ids))
