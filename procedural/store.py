@@ -114,7 +114,7 @@ def _nothing(_step: str) -> None:
 class SynapseStore:
     """The synapses of one brain. Every call works on the connection it is given and commits nothing.
 
-    `between` is called after each write with its name, for tests of crashes.
+    `between` is told what was written, each thing by its name, for tests of crashes.
     """
 
     def __init__(self, *, between: Callable[[str], None] = _nothing) -> None:
@@ -129,6 +129,7 @@ class SynapseStore:
     ) -> tuple[Change, ...]:
         """Reinforce every target that took part in one attempt, once each. `at` is seconds since 1970, UTC.
 
+        However many there are, they are read in one statement and written in one.
         Give `changes_content` of what comes back to the ledger in the same transaction.
 
         Raises:

@@ -6,6 +6,7 @@ Shares follow from fixed seeds; what was measured over 2,000 of them is in runs/
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from procedural.synapse import Synapse, Target
 from scripts.simulate_choice import (
     APPROACHES,
     PROFILES,
+    ROOT,
     RULES,
     SPREAD,
     Profile,
@@ -78,14 +80,14 @@ class InStore:
         # Who knew the six odds, but not whose they are, would find the best in 0.73 (one best), 0.85 (two good) and
         # 0.80 (all bad but one) of the runs: measured once, by looking one try ahead in the exact posterior.
         ("one best", 0.64),
-        ("best is last", 0.6),
+        ("best is last", 0.58),
         ("two good", 0.79),
         ("all bad but one", 0.5),
         ("close", 0.5),
         ("all rather good", 0.3),
         ("all hard", 0.3),
-        ("bad one lucky first", 0.6),
-        ("best one changes", 0.85),
+        ("bad one lucky first", 0.58),
+        ("best one changes", 0.83),
     ],
 )
 def test_the_best_of_six_is_found_within_12_tries(profile: str, share: float) -> None:
@@ -106,9 +108,17 @@ def test_more_tries_succeed_than_by_other_rules(profile: str) -> None:
     assert ours > measure(RULES["mean x weight"], BY_NAME[profile], RUNS).right - 0.3, "as good, where it is not better"
 
 
+def test_the_published_figures_are_those_of_this_rule() -> None:
+    kept = json.loads((ROOT / "runs" / "reference" / "choice.json").read_text())["profiles"]
+    assert set(kept) == set(BY_NAME)
+    for name in ("one best", "close", "best one changes"):
+        now, published = measure(by_hebbql, BY_NAME[name], RUNS), kept[name]["HebbQL"]
+        assert abs(now.found - published["found"]) < 0.1 and abs(now.right - published["right_of_40"]) < 0.6
+
+
 def test_without_the_weight_a_change_would_go_unseen() -> None:
     changes = BY_NAME["best one changes"]
-    assert measure(RULES["posterior mean"], changes, RUNS).found < 0.65 < 0.85 < measure(by_hebbql, changes, RUNS).found
+    assert measure(RULES["posterior mean"], changes, RUNS).found < 0.65 < 0.8 < measure(by_hebbql, changes, RUNS).found
     still = BY_NAME["one best"]
     assert measure(by_hebbql, still, RUNS).right > measure(RULES["posterior mean"], still, RUNS).right - 1.0
 
