@@ -72,6 +72,7 @@ def test_the_stable_part_is_computed_once_and_survives_the_process(tiny_gguf: Pa
     places = {path.stat().st_ino for path in kept}
     later = second.complete(prompt("A question that must not be kept"))
     assert (later.text, later.usage) == (answer.text, answer.usage)
+    assert answer.usage.cache_read_tokens > answer.usage.input_tokens > 0, "the stable part is read from the cache"
     assert second.timing is not None and second.timing.prompt_tokens < len(STABLE) / 2
     # Only the stable part is on disk: asking changed nothing there, and the second model computed nothing anew.
     assert {path.stat().st_ino for path in kept} == places
