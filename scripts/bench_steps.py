@@ -39,8 +39,8 @@ HABIT_SQL = "SELECT COUNT(*) FROM Customers WHERE Country = '{country}'"
 LEARNED = ("Germany", "France", "Brazil")
 ASKED = ("Spain", "Italy", "Mexico", "Sweden", "Austria", "Canada", "Finland", "Belgium")
 GROWTH = (1_000, 10_000, 100_000)
-PACK = 12
-"""Pairs of the seed pack that a quick run loads."""
+PACK, FEW = 12, 120
+"""Pairs of the seed pack, and made-up episodes, that a quick run loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def guard(folder: Path, quick: bool) -> list[Figure]:
 def recall(folder: Path, quick: bool) -> list[Figure]:
     from scripts.bench_recall import EPISODES, measure
 
-    told = measure(episodes=300 if quick else EPISODES, folder=folder / "recall")
+    told = measure(episodes=FEW if quick else EPISODES, folder=folder / "recall")
     where = f"{told['episodes']:,} episodes in {told['buckets']} buckets"
     return [
         Figure("warm, median", told["p50_ms"], "ms", told["recalls"], 25.0, where),
@@ -196,11 +196,11 @@ def ask(folder: Path, quick: bool) -> list[Figure]:
 
 def cold_model(folder: Path, quick: bool) -> list[Figure]:
     """A fresh process each; the first finds no prefilled schema on disk, the others do."""
-    prepared(folder, quick)
     there = Settings.from_env().models
     files = [path for path in there.glob("*") if path.is_file()] if there.is_dir() else []
     if not any("0.5b" in path.name.lower() for path in files):
         return [Figure("second ask with the 0.5B", None, "s", bound=15.0, note="hebbql models pull 0.5b")]
+    prepared(folder, quick)
     models = folder / "runs" / "models"
     models.mkdir(parents=True)
     for path in files:
@@ -240,7 +240,7 @@ def growth(folder: Path, quick: bool) -> list[Figure]:
     from scripts.bench_recall import measure
 
     figures = []
-    for episodes in (300,) if quick else GROWTH:
+    for episodes in (FEW,) if quick else GROWTH:
         place = folder / (f"growth-{episodes}" if not quick else "recall")
         told = measure(episodes=episodes, drawn=not quick, folder=place)
         seen = json.loads(own_process("look", place, quick))
