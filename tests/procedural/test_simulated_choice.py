@@ -113,7 +113,7 @@ def test_the_published_figures_are_those_of_this_rule() -> None:
     assert set(kept) == set(BY_NAME)
     for name in ("one best", "close", "best one changes"):
         now, published = measure(by_hebbql, BY_NAME[name], RUNS), kept[name]["HebbQL"]
-        assert abs(now.found - published["found"]) < 0.1 and abs(now.right - published["right_of_40"]) < 0.6
+        assert abs(now.found - published["found"]) < 0.1 and abs(now.right - published["right_of_40"]) < 1.0
 
 
 def test_without_the_weight_a_change_would_go_unseen() -> None:
