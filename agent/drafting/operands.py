@@ -183,6 +183,8 @@ class Names:
 
     def _called(self, node: exp.Anonymous, depth: int) -> DatePart | None:
         name, given = _name(node), node.expressions
+        if name in ("min", "max") and len(given) == 1:
+            return self.date_part(given[0], depth + 1)
         texts = [argument.name if isinstance(argument, exp.Literal) else None for argument in given]
         if name == "strftime" and len(given) == 2:
             return self._part_of(given[1], _STRFTIME.get(texts[0] or ""), depth)

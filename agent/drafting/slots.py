@@ -43,18 +43,12 @@ SlotKind = Literal["value", "key", "number", "limit", "date", "month", "quarter"
 
 _TIMES = frozenset({"date", "month", "quarter", "half", "year"})
 _COMPLEMENT: dict[str, str] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>"}
-_PLAIN_NUMBER = re.compile(r"(?:0|[1-9]\d{0,14})(?:\.\d{1,9})?\Z")
-_PLAIN_LIMIT = re.compile(r"[1-9]\d{0,5}\Z")
+_PLAIN_NUMBER = re.compile(r"(?:0|[1-9]\d{0,14})(?:\.\d{1,9})?\Z", re.ASCII)
+_PLAIN_LIMIT = re.compile(r"[1-9]\d{0,5}\Z", re.ASCII)
 # Where a point and a comma mean what in a number hangs on who writes it.
 _EITHER_WAY = re.compile(r"\d{1,3}\.\d{3}(?!\d)|\d+,\d{1,2}(?!\d)|\d+,\d{4,}")
 _PERCENT = re.compile(r"\s*(?:%|percent\b|per cent\b)", re.IGNORECASE)
-_TIME_LIKE = re.compile(r"\d{4}-\d|(?<!\d)(?:1[6-9]|20|21)\d\d(?!\d)|\bnow\b", re.IGNORECASE)
-_MOVING = re.compile(
-    r"\b(?:today|tonight|yesterday|tomorrow|now|nowadays|recent(?:ly)?|currently|lately|ago|so far|to date|until then"
-    r"|(?:this|last|past|previous|current|next|coming|these|latest)\s+(?:\w+\s+){0,2}?"
-    r"(?:day|week|month|quarter|year|decade|season|summer|winter|spring|autumn|fall)s?)\b",
-    re.IGNORECASE,
-)
+_TIME_LIKE = re.compile(r"\d{4}-\d|(?<!\d)(?:1[6-9]|20|21)\d\d(?!\d)")
 _OPENING = "\"'\u2018\u201c\u201e\u00ab"
 _LINED_UP = frozenset({"group", "ordered", "order", "partition"})
 
@@ -149,7 +143,7 @@ def abstract(grounding: Grounding, sql: str, *, lexicon: Lexicon) -> Template | 
         tables = names.tables | frozenset(grounding.tables)
         slots = None if _doubtful(grounding) else slots_of(grounding, lexicon, tables)
         uses = None if slots is None else _Search(tree, names, slots, grounding, lexicon).uses()
-        if slots is None or uses is None:
+        if slots is None or uses is None or not names.tables:
             return None
         named = tree.copy()
         for use, literal in zip(uses, _at(literals(named), uses), strict=True):
@@ -382,9 +376,7 @@ class _Search:
         self.literals = literals(tree)
         self.places = {id(literal): place for place, literal in enumerate(self.literals)}
         self.compared = [one for one in comparisons(tree) if id(one.literal) in self.places]
-        self.kinds = {slot.kind for slot in slots}
         self.timed = any(slot.time is not None for slot in slots)
-        self.numbered = bool(self.kinds & {"number", "key", "limit"})
         self.found: dict[int, Use] = {}
         self.roles: dict[int, set[tuple[object, ...]]] = {}
         self.settled: set[int] = set()
@@ -645,61 +637,70 @@ class _Search:
     # Constants
 
     def _is_constant(self, literal: exp.Literal) -> bool:
-        """Whether a literal that no slot explains cannot hang on the literals of the question."""
+        """Whether a literal that no slot explains cannot hang on the literals of the question.
+
+        What a glossary term says is constant. A time or a key never is: it is an answer learned by heart.
+        """
         from sqlglot import exp
 
-        text = literal.name
-        if _MOVING.search(self.grounding.question) and self._looks_like_time(literal):
-            return False
-        if not self.slots:
-            return True
         around = literal.parent
         if around is not None and around.key in _LINED_UP:
             return True
-        if self.timed and self._looks_like_time(literal):
+        held = next((one for one in self.compared if one.literal is literal), None)
+        if self._echoes_a_slot(literal, held):
             return False
+        if self._in_glossary(literal):
+            return True
+        if self._is_time(literal, held) or (held is not None and self._is_key(held.other)):
+            return False
+        if not self.slots:
+            return True
         if isinstance(around, exp.Interval | exp.Offset):
             return False
-        held = next((one for one in self.compared if one.literal is literal), None)
-        return self._is_constant_text(text, held) if literal.is_string else self._is_constant_number(literal, held)
+        return self._is_constant_text(literal, held) if literal.is_string else self._is_constant_number(literal, held)
 
-    def _looks_like_time(self, literal: exp.Literal) -> bool:
-        return _TIME_LIKE.search(literal.name) is not None
-
-    def _is_constant_text(self, text: str, held: Compared | None) -> bool:
-        core = fold(re.sub(r"[\W_]+", "", text))
+    def _echoes_a_slot(self, literal: exp.Literal, held: Compared | None) -> bool:
+        """Whether a literal is a slot's own in another place, or a part of it."""
+        core = fold(re.sub(r"[\W_]+", "", literal.name))
+        number = None if literal.is_string else _number(literal.name)
         for slot in self.slots:
-            if slot.kind == "value":
+            if slot.kind == "value" and literal.is_string and core:
                 value = fold(re.sub(r"[\W_]+", "", slot.text))
-                shares = core in value or value in core
-                if core and shares and (len(core) > 1 or held is not None or core == value):
-                    return False
-            elif slot.kind in ("number", "key", "limit") and slot.text in re.findall(r"\d+(?:\.\d+)?", text):
-                return False
-        if held is None or not self.kinds & {"value", "key"}:
-            return held is None or self.names.date_part(held.other) is None
-        return not self._is_key(held.other) and (self._in_glossary(f"'{text}'") or self._in_words(text))
+                shared = core in value or value in core
+                if shared and (len(core) > 1 or held is not None or core == value):
+                    return True
+            elif slot.kind in ("number", "key", "limit"):
+                own = Decimal(slot.text)
+                if number is not None and (number == own or (slot.percent and number * 100 == own)):
+                    return True
+                if literal.is_string and slot.text in re.findall(r"\d+(?:\.\d+)?", literal.name):
+                    return True
+        return False
+
+    def _is_time(self, literal: exp.Literal, held: Compared | None) -> bool:
+        if self.timed and literal.name.lower() == "now":
+            return True
+        dated = held is not None and self.names.date_part(held.other) is not None
+        if self.slots and dated:
+            return True
+        return _TIME_LIKE.search(literal.name) is not None and (literal.is_string or dated or self.timed)
+
+    def _is_constant_text(self, literal: exp.Literal, held: Compared | None) -> bool:
+        """A text that is held against something must be said by the question; any other must be no stored value."""
+        if self._in_words(literal.name):
+            return True
+        return held is None and not any(m.kind == "value" for m in _meanings(literal.name, self.lexicon))
 
     def _is_constant_number(self, literal: exp.Literal, held: Compared | None) -> bool:
         from sqlglot import exp
 
         number, around = _number(literal.name), literal.parent
-        if number is None:
-            return False
-        for slot in self.slots:
-            if slot.kind in ("number", "key", "limit"):
-                own = Decimal(slot.text)
-                if number == own or (slot.percent and number * 100 == own):
-                    return False
-        if isinstance(around, exp.Limit):
-            return number == 1 or not self.kinds & {"limit", "number"}
-        if held is not None:
-            if self._is_key(held.other) or (self.timed and self.names.date_part(held.other) is not None):
-                return False
-            if number in (0, 1) or not self.kinds & {"value", "key", "number"}:
-                return True
-            return self._in_glossary(literal.name)
-        if not (self.numbered or self.timed) or number in (0, 1, 100):
+        if isinstance(around, exp.Limit) or (held is not None and self.names.ranks(held.other)):
+            return number == 1 and (self.grounding.direction is not None or self.grounding.limit == 1)
+        shown = around.parent if isinstance(around, exp.Alias) else around
+        if isinstance(shown, exp.Select):
+            return isinstance(shown.parent, exp.Exists)
+        if number in (0, 1) or (number == 100 and held is None):
             return True
         return isinstance(around, exp.Anonymous) and str(around.this).lower() == "round"
 
@@ -708,9 +709,9 @@ class _Search:
         keys = self.lexicon.primary_keys
         return column is not None and (column[1] in keys.get(column[0], ()) or column in self.lexicon.foreign)
 
-    def _in_glossary(self, literal: str) -> bool:
+    def _in_glossary(self, literal: exp.Literal) -> bool:
         said = " ".join(term.expression or "" for term in self.grounding.terms)
-        return re.search(rf"(?<![\w.']){re.escape(literal)}(?![\w.'])", said) is not None
+        return re.search(rf"(?<![\w.']){re.escape(literal.sql())}(?![\w.'])", said) is not None
 
     def _in_words(self, text: str) -> bool:
         """Whether the words around the slots say a constant (`cancelled`)."""
