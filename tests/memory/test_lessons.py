@@ -89,7 +89,7 @@ def test_a_persons_fix_takes_the_place_of_any_other_and_a_models_of_none(ledger:
     persons = replace(LESSON, fix_sql="SELECT 2 FROM Orders", origin="feedback:a3")
     newer = replace(LESSON, fix_sql="SELECT 3 FROM Orders", origin="feedback:a4")
     assert learn(ledger, LESSON, models) == [True, False] and lessons.of(BUCKET) == (LESSON,)
-    assert learn(ledger, persons, models) == [True, False] and lessons.of(BUCKET) == (persons,)
+    assert learn(ledger, persons, models, persons) == [True, False, False] and lessons.of(BUCKET) == (persons,)
     assert learn(ledger, newer) == [True] and lessons.of(BUCKET) == (newer,)
     assert [one.is_vouched for one in (LESSON, persons, replace(persons, fix_sql=""))] == [False, True, False]
 
@@ -173,7 +173,7 @@ def test_a_lesson_that_is_taken_back_is_gone_and_can_be_learned_again(ledger: Le
         assert lessons.drop(entry, wrong, "a person called it right") == 1
         assert lessons.drop(entry, wrong, "again") == 0
     assert [one.wrong_sql for one in lessons.of(BUCKET)] == ["SELECT 1"]
-    assert kinds(ledger)[-1] == EventKind.LESSON_DROPPED
+    assert kinds(ledger)[-1] == EventKind.LESSON_DROPPED and ledger.verify().ok
     assert learn(ledger, LESSON) == [True]
     assert lessons.of(BUCKET)[0] == LESSON
 

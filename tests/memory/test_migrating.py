@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from memory import opening
 from memory.errors import BrainForeignError, BrainLockedError
 from memory.ledger import FORMAT, EventKind, Ledger
 from memory.lessons import Lessons
+from memory.migrating import migrate
 from memory.opening import engine_for
 
 ZEBRAFISH = "How many zebrafish did <value> order?"
@@ -117,8 +119,14 @@ def test_an_upgraded_brain_is_laid_out_as_a_new_one(old: str, tmp_path: Path) ->
 def test_an_upgraded_brain_is_upgraded_once(old: str) -> None:
     for _ in range(2):
         with Ledger.open(old, database="shop") as ledger:
-            head = ledger.head()[0]
-    assert head == 13
+            assert ledger.head()[0] == 13
+
+
+def test_who_waited_for_another_process_to_upgrade_it_does_not_do_so_again(old: str) -> None:
+    Ledger.open(old, database="shop").close()
+    before = dump(old)
+    migrate(engine_for(old), clock=time.time, between=lambda _step: None)
+    assert dump(old) == before
 
 
 def test_an_upgraded_brain_goes_on_as_any_other(old: str) -> None:

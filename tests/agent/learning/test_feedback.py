@@ -394,13 +394,14 @@ def test_bad_leaves_a_lesson_of_the_wrong_query(bakery: Bakery) -> None:
 
 
 def test_a_correction_leaves_the_lesson_with_its_fix(bakery: Bakery) -> None:
-    attempt = bakery.ask(QUESTION, "SELECT COUNT(Nme) FROM Breads", WRONG)
+    broken = "SELECT COUNT(Nme) FROM Breads"
+    attempt = bakery.ask(QUESTION, broken, WRONG)
+    [(wrong, problem, fix)] = lessons(bakery)
+    assert (wrong, fix) == (broken, WRONG) and "Nme" in problem
     bakery.teacher.take(attempt.id, "bad")
-    assert lessons(bakery) == [(WRONG, CALLED_WRONG, "")]
+    assert lessons(bakery) == [(WRONG, CALLED_WRONG, ""), (broken, problem, "")], "what is wrong mends nothing"
     bakery.teacher.take(attempt.id, "corrected", f"{RIGHT};")
-    wrong, broken = lessons(bakery)
-    assert wrong == (WRONG, CALLED_WRONG, RIGHT)
-    assert (broken[0], broken[2]) == ("SELECT COUNT(Nme) FROM Breads", RIGHT) and "Nme" in broken[1]
+    assert lessons(bakery) == [(WRONG, CALLED_WRONG, RIGHT), (broken, problem, RIGHT)]
     bakery.prove()
 
 
