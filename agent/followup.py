@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agent.attempt import Understood
-from agent.following.answers import columns, pointed
-from agent.following.english import tidy
+from agent.following.answers import besides, columns, pointed
+from agent.following.english import capitalised, tidy
 from agent.following.literals import clause, literal, shifted, wider
 from agent.following.phrases import Phrase, phrases, signature
 from agent.following.reading import Change, Followup, Shown, Understand, fits, literals, read
@@ -102,7 +102,7 @@ def _by_rule(previous: Understood, text: str, understand: Understand, answer: Sh
     for rule in RULES:
         for change in rule.changes(f):
             if change.question != f.question and (rule.name == "whole" or fits(change, f)):
-                return Rewritten(change.question, rule.name)
+                return Rewritten(capitalised(change.question), rule.name)
     return None
 
 
@@ -146,6 +146,8 @@ _FREIGHT = "What was the total freight in 1997?"
 _COUNT = "How many customers are in Germany?"
 _THEIR_PHONES = "Which customers are located in Germany, and what are their phone numbers?"
 _BEST = "Which five customers brought the most revenue?"
+_SHORT = "Which products are out of stock?"
+_SUPPLIERS_TOO = "Which products are out of stock, and which suppliers deliver them?"
 _MOST_ORDERS = "Which customer placed the most orders?"
 
 RULES: tuple[Rule, ...] = (
@@ -168,6 +170,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("aggregate", (_FREIGHT, "and the average?", "What was the average freight in 1997?"), aggregate),
     Rule("measured", (_FREIGHT, "and the revenue?", "What was the total revenue in 1997?"), measured),
+    Rule("besides", (_SHORT, "which suppliers deliver them?", _SUPPLIERS_TOO), besides),
     Rule("subject", (_COUNT, "what about suppliers?", "How many suppliers are in Germany?"), subject),
 )
 """Tried in this order. To cover another kind of follow-up, add one rule with an example and golden pairs."""

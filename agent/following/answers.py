@@ -37,11 +37,13 @@ _MORE = re.compile(
 
 def pointed(f: Followup) -> Iterator[Change]:
     """`what did the first one order?`: a name from the last answer in the place of what points at it."""
-    if f.answer is None or not f.answer.rows:
-        return
     found = list(_POINTING.finditer(f.text))
-    row = _row(found[0], f.answer) if len(found) == 1 else None
+    if len(found) != 1:
+        return
+    row = _row(found[0], f.answer) if f.answer and f.answer.rows else None
     name = _name_in(row, f) if row else None
+    if name is None and found[0]["nth"] is None and found[0]["number"] is None:
+        name = _only_name(f)
     if name is None or not name.value:
         return
     match = found[0]
@@ -58,6 +60,13 @@ def pointed(f: Followup) -> Iterator[Change]:
     ):
         kinds = frozenset({after.intent.kind})
         yield Change(f"{capitalised(text)}?", f.was.chosen, kinds=kinds, free=_ANYTHING, unsaid=True)
+
+
+def _only_name(f: Followup) -> Link | None:
+    """The one thing that the question before names, which `it` may mean."""
+    named = [part for part in f.parts if part.kind == "value"]
+    one = len(named) == 1 and len(named[0].links) == 1 and named[0].links[0].role == "name"
+    return named[0].links[0] if one and head(f.was) is None else None
 
 
 def _row(match: re.Match[str], answer: Shown) -> tuple[Cell, ...] | None:
@@ -79,6 +88,21 @@ def _name_in(row: tuple[Cell, ...], f: Followup) -> Link | None:
                 if found := [k for k in f.understand(text).grounding.values if k.value == cell]:
                     return found[0]
     return None
+
+
+_BESIDES = re.compile(
+    r"(?P<asked>who|when|where|what|which)\b.* (?:they|them|those|these|it|he|she)\b.*",
+    re.IGNORECASE,
+)
+
+
+def besides(f: Followup) -> Iterator[Change]:
+    """`who owns them?`: asked of the same rows, after the question itself."""
+    if f.kind not in _WITH_ROWS or not _BESIDES.fullmatch(f.text) or f.said.leftover or f.phrases:
+        return
+    named = frozenset(signature(link) for link in f.said.chosen if link.kind != "value" and not link.verb)
+    question = f"{f.question.rstrip(' ?.!')}, and {f.text[:1].lower()}{f.text[1:]}?"
+    yield Change(question, (), named, free=frozenset({"words", "limit", "direction"}))
 
 
 def columns(f: Followup) -> Iterator[Change]:

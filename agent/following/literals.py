@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agent.following.english import Edit, added, edited, is_many, plural, same_word
-from agent.following.phrases import TIMES, UNITS, Phrase, head, phrases, signature, without
+from agent.following.phrases import (
+    TIMES,
+    UNITS,
+    Phrase,
+    group_of,
+    head,
+    is_noun,
+    phrases,
+    signature,
+    without,
+)
 from agent.following.reading import ASKED, Change, Followup, Places, Signature
 from agent.linked import Link
 from agent.nationalities import adjective_of
@@ -71,6 +81,10 @@ class _Replacing:
     def take(self, one: Phrase) -> bool:
         """Find the place of a phrase; False where it may be several, or none can be."""
         slots = _slots(self.f, one)
+        if not slots and self._take_for_group(one):
+            return True
+        if one.kind == "condition" and slots and not _is_told(slots[0], self.f):
+            return False
         if len(slots) > 1 or (not slots and one.kind in {"limit", "number"}):
             return False
         if not slots:
@@ -98,6 +112,24 @@ class _Replacing:
         self.edits.append(edit)
         return True
 
+    def _take_for_group(self, one: Phrase) -> bool:
+        """`of each employee` and the name of one: that one's is asked for."""
+        group = group_of(self.f.was)
+        named = one.kind == "value" and one.links[0].role == "name" and not one.excludes
+        if not named or group is None or group.link is None or group.link.table != one.links[0].table:
+            return False
+        self.gone.append(group.link)
+        self.edits.append(Edit(group.start, group.end, f"of {_stored(one)}"))
+        self.kinds |= {"sum", "average", "count", "list"}
+        return not re.match(r"(?:each|every)\b", self.f.question[group.start :], re.IGNORECASE)
+
+
+def _is_told(condition: Phrase, f: Followup) -> bool:
+    """Whether a condition stands behind `are` or before the noun, so that another can stand there."""
+    noun = head(f.was)
+    before_noun = noun is not None and noun.start == condition.end + 1
+    return before_noun or re.search(r"\b(?:is|are|was|were|be|been) \Z", f.question[: condition.at]) is not None
+
 
 def _only_filler(f: Followup) -> bool:
     """Whether nothing is said beside the phrases but little words and the noun that is asked about anyway."""
@@ -105,17 +137,23 @@ def _only_filler(f: Followup) -> bool:
     asked = re.match(rf"{ASKED}\b", f.rest, re.IGNORECASE)
     if asked and not f.question.casefold().startswith(asked[0].casefold()):
         return False
+    same = {k.text.casefold() for k in f.said.chosen if subject is not None and _means(k, subject)}
     return all(
-        word.casefold() in FILLER or (subject is not None and same_word(word, subject.text))
+        word.casefold() in FILLER | same or (subject is not None and same_word(word, subject.text))
         for word in re.findall(r"\w+", f.rest)
     )
+
+
+def _means(link: Link, subject: Link) -> bool:
+    """Whether a name is another word for the noun that is asked about: `companies` for customers."""
+    return link.table == subject.table and (is_noun(link) or (link.kind == "column" and link.quality == "part"))
 
 
 def _slots(f: Followup, one: Phrase) -> list[Phrase]:
     """The phrases of the question before that a new one may take the place of."""
     parts = [part for part in f.parts if part.excludes == one.excludes]
     if one.kind == "condition":
-        return [part for part in parts if part.kind == "condition" and f.replaces and not f.narrows]
+        return [part for part in parts if part.kind == "condition" and not f.narrows]
     if one.kind in {"time", "compared"}:
         return [part for part in parts if part.kind == one.kind]
     if one.kind in {"limit", "number"}:
@@ -244,6 +282,12 @@ def _spots(text: str, one: Phrase, f: Followup) -> Iterator[str]:
     """The question with a phrase added, where it may stand, the likeliest first."""
     asked = f.understand(text).grounding
     noun = head(asked)
+    if one.kind == "condition" and one.excludes:
+        be = "are" if noun is None or is_many(noun.text) else "is"
+        if noun is not None:
+            yield edited(text, [Edit(noun.end, noun.end, f" that {be} not {one.text}")])
+        yield added(text, f"that {be} not {one.text}")
+        return
     if one.kind == "condition":
         if noun is not None:
             whole = same_word(one.text.split()[-1], noun.text)

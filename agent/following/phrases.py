@@ -119,13 +119,27 @@ def phrases(grounding: Grounding) -> tuple[Phrase, ...]:
         elif link.kind == "limit" or link.kind == "number":
             found.append(_tied(grounding, link.kind, link.start, link.end, (link,)))
         elif link.role == "condition":
-            found.append(Phrase("condition", link.start, link.start, link.end, "", link.text, (link,)))
+            found.append(_tied(grounding, "condition", link.start, link.end, (link,)))
     return _joined(grounding.question, sorted(found, key=lambda one: (one.at, -one.end)))
 
 
 def head(grounding: Grounding) -> Link | None:
     """The noun that is asked about: the first name of a table or of its rows."""
     return next((link for link in grounding.chosen if is_noun(link) and not link.verb), None)
+
+
+def asked_for(grounding: Grounding) -> Link | None:
+    """What rows are asked for: the name right behind `which`, a column too (`which city has …`); else the head."""
+    opening = re.match(
+        r"(?:which|what|the|top|list|show|give me)\b(?: [\w-]+){0,3}? ", grounding.question, re.IGNORECASE
+    )
+    first = next((k for k in grounding.chosen if k.kind in {"table", "column", "term"} and not k.verb), None)
+    early = first is not None and opening is not None and len(grounding.question[: first.start].split()) <= _EARLY
+    return first if early else head(grounding)
+
+
+_EARLY = 4
+"""Words before a name that is asked for."""
 
 
 def measures(grounding: Grounding) -> tuple[Link, ...]:
@@ -157,6 +171,36 @@ _GROUPED = re.compile(
     r"(?:the |calendar )?(?P<what>\w+)",
     re.IGNORECASE,
 )
+
+
+_OFTEN = {"day": "daily", "week": "weekly", "month": "monthly", "quarter": "quarterly", "year": "yearly"}
+_HOW_OFTEN = re.compile(r"\b(?:daily|weekly|monthly|quarterly|yearly|annual(?:ly)?)\b", re.IGNORECASE)
+
+
+def often(unit: str) -> str:
+    """How often something is that is once in a unit of time.
+
+    >>> often("month")
+    'monthly'
+    """
+    return _OFTEN[unit]
+
+
+def unit_of(word: str) -> str:
+    """The unit of time of `monthly`, or `""`.
+
+    >>> unit_of("Monthly"), unit_of("annual"), unit_of("rarely")
+    ('month', 'year', '')
+    """
+    folded = word.casefold()
+    found = (unit for unit, how in _OFTEN.items() if how == folded)
+    return "year" if folded.startswith("annual") else next(found, "")
+
+
+def pace_of(grounding: Grounding) -> Group | None:
+    """Where a question says how often: the `monthly` of `monthly revenue`."""
+    match = _HOW_OFTEN.search(grounding.question)
+    return None if match is None else Group(match.start(), match.end(), None)
 
 
 def group_of(grounding: Grounding) -> Group | None:

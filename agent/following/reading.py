@@ -127,7 +127,9 @@ _REPLACES = re.compile(
 )
 _NARROWS = re.compile(
     rf"(?:but )?(?:only|just|solely|exclusively|(?:limit|restrict|narrow|filter|reduce)(?: {_THEM})?(?: down)?"
-    rf"(?: (?:to|by|on|for))?|keep(?: only)?|leave only|(?:of|among) {_THEM})\b,? ?",
+    rf"(?: (?:to|by|on|for))?|keep(?: only)?|leave only|"
+    r"i(?:'m| am)? (?:only |just )?(?:care about|interested in|want|need)(?: to see)?|"
+    rf"(?:of|among) {_THEM})\b,? ?",
     re.IGNORECASE,
 )
 _BUT = re.compile(r"but ", re.IGNORECASE)
@@ -247,7 +249,8 @@ def _corrected(text: str, previous: Understood, understand: Understand) -> str:
     for pattern in _CORRECTED:
         if match := pattern.fullmatch(text):
             old = understand(match["old"]).grounding.chosen
-            if old and all(signature(link) in there for link in old):
+            said = re.search(rf"\b{re.escape(match['old'])}\b", previous.grounding.question, re.IGNORECASE)
+            if said or (old and all(signature(link) in there for link in old)):
                 return match["new"]
     return ""
 
@@ -280,6 +283,9 @@ def _with_year(text: str, before: Grounding) -> str:
     if len(years) != 1 or any(moment.since for moment in moments(text)):
         return text
     year = next(iter(years))
+    text = re.sub(r"(?:(?<=\A)|(?<= ))(?:'|\u2019)(\d\d)\Z", rf"{year[:2]}\1", text)
+    if all(part.kind == "time" or part.kind == "value" for part in phrases(before)):
+        text = re.sub(r"\A(?P<lead>(?:in|for|of|during) )(?P<year>\d\d)\Z", rf"\g<lead>{year[:2]}\g<year>", text)
 
     def dated(match: re.Match[str]) -> str:
         if match["part"]:

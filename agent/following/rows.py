@@ -19,7 +19,7 @@ from agent.following.english import (
     sorting,
     tidy,
 )
-from agent.following.phrases import AGGREGATE, Phrase, extreme_of, group_of, head, measures, signature
+from agent.following.phrases import AGGREGATE, Phrase, asked_for, extreme_of, group_of, head, measures, signature
 from agent.following.reading import Change, Followup
 from agent.linked import Link
 from agent.wording import NUMBER_WORDS, SUPERLATIVE
@@ -36,7 +36,8 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _ANY_ROWS = re.compile(
-    r"of (?:them|those|these|it)|ones?|rows?|results?|entries|records|lines|items|names", re.IGNORECASE
+    r"of (?:them|those|these|it)|(?:is|are) enough|will do|ones?|rows?|results?|entries|records|lines|items|names",
+    re.IGNORECASE,
 )
 _ONE = re.compile(
     rf"{_SHOW}(?:(?:top|first|best|winner|number|no\.?)(?: (?:one|1))?|one(?: (?:of them|row|result))?)", re.IGNORECASE
@@ -63,7 +64,7 @@ def limit(f: Followup) -> Iterator[Change]:
     match = None if any(one.kind in {"time", "compared"} for one in f.phrases) else _LIMIT.fullmatch(f.text)
     if match is None or not (match["end"] or match["what"] or f.narrows or old):
         return
-    noun = head(f.was)
+    noun = asked_for(f.was)
     if match["what"] and not _ANY_ROWS.fullmatch(match["what"]) and not (noun and same_word(match["what"], noun.text)):
         return
     if (match["end"] or "").casefold() in {"bottom", "worst", "lowest", "last"} and f.was.direction == "high":
@@ -85,7 +86,7 @@ def _unlimited(f: Followup, old: Phrase) -> Change:
 
 def _only_one(f: Followup, old: Phrase | None) -> Iterator[Change]:
     """`just the first`: the noun becomes one."""
-    noun = head(f.was)
+    noun = asked_for(f.was)
     if f.kind in {"by_group", "over_time"} and old is None:
         yield from _best_groups(f, "1")
     elif noun is not None and f.was.direction is None:
@@ -101,7 +102,7 @@ def _only_one(f: Followup, old: Phrase | None) -> Iterator[Change]:
 
 def _limited(f: Followup, number: str) -> Iterator[Change]:
     """Another number of rows, or one where there was none."""
-    text, noun = f.question, head(f.was)
+    text, noun = f.question, asked_for(f.was)
     old = next((part for part in f.parts if part.kind == "limit"), None)
     kinds, free = frozenset({"top_n", "list"}), frozenset({"limit"})
     if old is not None:
@@ -169,8 +170,8 @@ _OTHER_END = re.compile(
     re.IGNORECASE,
 )
 _NTH = re.compile(
-    r"(?:(?:which|what|who) (?:is|was|are) )?(?:the )?(?P<nth>second|third|fourth|fifth|2nd|3rd|4th|5th)"
-    rf"(?:[ -](?P<end>{_END}))?(?: (?:one|place))?",
+    r"(?:(?:which|what|who) (?:is|was|are) )?(?:the )?(?:(?P<nth>second|third|fourth|fifth|2nd|3rd|4th|5th)"
+    rf"(?:[ -](?P<end>{_END}))?(?: (?:one|place))?|runner[ -]up)",
     re.IGNORECASE,
 )
 _TURN = re.compile(
@@ -183,7 +184,7 @@ def other_end(f: Followup) -> Iterator[Change]:
     if f.was.direction is None:
         return
     if nth := _NTH.fullmatch(f.text):
-        yield from _ranked(f, nth["nth"].lower(), nth["end"])
+        yield from _ranked(f, (nth["nth"] or "second").lower(), nth["end"])
     elif _TURN.fullmatch(f.text):
         yield from _turned(f, "")
     elif match := _OTHER_END.fullmatch(f.text):
@@ -238,6 +239,7 @@ _COUNT_THEM = re.compile(
 )
 _LIST_THEM = re.compile(
     r"(?:which|what|who)(?: ones?)?(?: (?:are|were) (?:they|those|these|that|there))?|(?:what are )?their names|"
+    r"what are they called|"
     r"(?:list|show|name|give)(?: me)? (?:them|those|these|all|them all|the list|their names)",
     re.IGNORECASE,
 )
@@ -294,7 +296,10 @@ def order(f: Followup) -> Iterator[Change]:
     """`sorted by name`, `newest first`, `in reverse`."""
     if f.kind in _SCALAR - {"share"} or re.match(r"(?:the )?(?:first|top)\b", f.text, re.IGNORECASE):
         return
-    found = ((pattern.fullmatch(f.text), tail) for pattern, tail in _ORDERS)
+    said = re.sub(
+        r"\A(?:put|show|list|give|have)(?: me)? (?:(?:the|their) \w+|it|them) ", "", f.text, flags=re.IGNORECASE
+    )
+    found = ((pattern.fullmatch(said), tail) for pattern, tail in _ORDERS)
     tail = next((match.expand(tail) for match, tail in found if match), None)
     if tail is None:
         return

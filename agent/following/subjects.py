@@ -15,8 +15,11 @@ from agent.following.phrases import (
     head,
     is_noun,
     measures,
+    often,
+    pace_of,
     phrases,
     signature,
+    unit_of,
     without,
 )
 from agent.following.reading import Change, Followup
@@ -26,8 +29,6 @@ _WHAT_IS = r"(?:(?:what|which|how)(?: (?:is|was|were|are)|'s) )?(?:the |their |i
 
 # For each of what
 
-_HOW_OFTEN = {"daily": "day", "weekly": "week", "monthly": "month", "quarterly": "quarter"}
-_HOW_OFTEN |= {"yearly": "year", "annually": "year"}
 _SPLIT = re.compile(
     r"(?:grouped|broken down|split(?: up)?|divided|separately|separated|breakdown|it|them|that|"
     r"(?:break|group|split) (?:it|them|that)(?: down| up)?) (?=(?:by|per|for)\b)",
@@ -38,8 +39,8 @@ _BY = re.compile(r"(?:by|each|every|across)\b(?: the)?", re.IGNORECASE)
 
 def grouping(f: Followup) -> Iterator[Change]:
     """`by month instead`, `per country`, `broken down by category`."""
-    often = _HOW_OFTEN.get(f.text.casefold())
-    text = f"per {often}" if often else _BY.sub("per", _SPLIT.sub("", f.text, count=1), count=1)
+    unit = unit_of(f.text)
+    text = f"per {unit}" if unit else _BY.sub("per", _SPLIT.sub("", f.text, count=1), count=1)
     said = f.understand(text).grounding
     group = group_of(said)
     if group is None or group.start != 0 or group.end < len(text):
@@ -50,7 +51,15 @@ def grouping(f: Followup) -> Iterator[Change]:
         text = f"{text[: group.link.start]}{singular(group.link.text)}"
     named = frozenset() if group.link is None else frozenset({signature(group.link)})
     kinds, free = frozenset({"by_group", "over_time", "top_per_group", "share"}), frozenset({"words"})
-    old = group_of(f.was)
+    old, pace = group_of(f.was), pace_of(f.was)
+    if old is None and pace is not None:
+        if group.link is None:
+            how = often(text.split()[-1].casefold().rstrip("s"))
+            yield Change(edited(f.question, [Edit(pace.start, pace.end, how)]), (), named, kinds, free)
+        else:
+            text = added(edited(f.question, [Edit(pace.start, pace.end, "")]), text)
+            yield Change(text, (), named, kinds, free)
+        return
     if old is not None:
         if re.match(r"(?:each|every)\b", f.question[old.start :], re.IGNORECASE):
             if group.link is None:
@@ -158,6 +167,8 @@ def _remade(f: Followup, opening: str, new: Link, kinds: frozenset[str]) -> Iter
         return
     kept = [(part.start, part.end) for part in parts] + ([(group.start, group.end)] if group else [])
     tail = " ".join(f.question[start:end] for start, end in sorted(kept))
+    if group is None and (pace := pace_of(f.was)):
+        tail = f"{tail} per {unit_of(f.question[pace.start : pace.end])}"
     gone = tuple(k for k in f.was.chosen if k.kind not in {"value", *TIMES} and not (group and group.holds(k)))
     named, free = frozenset({signature(new)}), frozenset({"words", "direction", "limit", "tables"})
     timed = any(part.kind == "time" for part in parts)

@@ -33,7 +33,7 @@ def whole(f: Followup) -> Iterator[Change]:
     links = [link for link in f.said.chosen if link.table or link.kind == "term"]
     nouns = [link for link in links if link.kind != "value"]
     back = _BACK.search(f.text)
-    if f.replaces or f.narrows or (back and not any(noun.end <= back.start() for noun in nouns)):
+    if f.replaces or f.narrows or (back and sum(link.end <= back.start() for link in links) < 2):
         return
     asked = re.match(rf"{ASKED}\b", f.text, re.IGNORECASE)
     if asked is None:
