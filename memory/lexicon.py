@@ -74,7 +74,7 @@ def scrub(connection: Connection) -> None:
 def search(connection: Connection, words: str, limit: int) -> Sequence[int]:
     """Positions of the episodes that share a word with `words`, best first; none when no word in it names anything.
 
-    Words that very many episodes share are left out, unless they all are such words.
+    Words that very many episodes share are left out, unless no other is found.
     """
     spoken = dict.fromkeys(_WORD.findall(_storable(words).casefold()))
     quote = '"' if connection.dialect.name == "sqlite" else "'"
@@ -91,7 +91,7 @@ def _telling(connection: Connection, words: Sequence[str]) -> Sequence[str]:
     counts = text("SELECT " + ", ".join(count.format(n=number) for number in range(len(words))))
     named = {f"word{number}": word for number, word in enumerate(words)}
     found = connection.execute(counts, {**named, "common": _COMMON}).one()
-    return [word for word, episodes in zip(words, found, strict=True) if episodes < _COMMON] or words
+    return [word for word, episodes in zip(words, found, strict=True) if 0 < episodes < _COMMON] or words
 
 
 def positions(connection: Connection) -> frozenset[int]:

@@ -183,6 +183,19 @@ def test_what_cannot_hold_anything_better_is_not_searched(
     assert store.searched == ["b1", "b2", "b3", "b4"]
 
 
+def test_the_very_question_under_another_kind_is_never_skipped(
+    recall: Recall, remember: Callable[..., None], store: Watched
+) -> None:
+    unlike = [
+        episode("b1", "count", ("Customers",), question)
+        for question in ("Freight by ship", "Birthdays of the staff", "Late or not?")
+    ]
+    question, masked = "How many clients have we got in France?", "How many clients have we got in <value>?"
+    remember(*unlike, episode("b7", "share", ("Customers",), question, masked=masked))
+    assert france(recall)[0].episode.question == question
+    assert store.searched == ["b1", "b7"]
+
+
 @given(
     st.lists(
         st.tuples(
