@@ -28,18 +28,6 @@ from sqlalchemy import (
 from procedural.choosing import Choice, ranked
 from procedural.synapse import Synapse, Target, TargetKind, new_synapse, reinforce
 
-__all__ = [
-    "BUCKETS",
-    "METADATA",
-    "SYNAPSES",
-    "Bucket",
-    "Change",
-    "Choice",
-    "SynapseStore",
-    "changes_content",
-    "replayed",
-]
-
 METADATA = MetaData()
 
 BUCKETS = Table(
