@@ -353,13 +353,27 @@ _MONTHS = (
 )
 
 
+_WHOLE_YEAR = re.compile(r"(?:(?:in|for|over|of) )?(?:the|that) (?:whole|entire|full|complete) year", re.IGNORECASE)
+
+
 def shifted(f: Followup) -> Iterator[Change]:
     """`and the year before?`"""
     match = _SHIFTED.fullmatch(f.text)
+    year = _WHOLE_YEAR.fullmatch(f.text)
     times = [part for part in f.parts if part.kind == "time"]
-    if match is None or len(times) != 1 or len(times[0].links) != 1:
+    if not (match or year) or len(times) != 1 or len(times[0].links) != 1:
         return
     link = times[0].links[0]
+    if match is None:
+        if (
+            link.kind != "year"
+            and link.value
+            and len(link.value) > len("12")
+            and times[0].links[0].start == times[0].at
+        ):
+            text = edited(f.question, [Edit(times[0].start, times[0].end, f"in {link.value[:4]}")])
+            yield Change(text, (link,), frozenset({("time", link.value[:4])}))
+        return
     unit = (match["unit"] or match["unit_last"] or match["unit_one"]).lower()
     way = (match["way"] or match["way_first"] or match["way_one"]).lower()
     step = 1 if way in {"after", "later", "next", "following"} else -1

@@ -18,7 +18,7 @@ UNITS = r"(?:day|week|month|quarter|year)"
 _NOT = r"(?:not|except|excluding|without|outside|other than|apart from|no)"
 _LEAD = re.compile(
     rf"(?<!\w)(?P<lead>(?:(?:but|and|or) )?(?:{_NOT}(?: (?:of|for|in|from|the|those|ones))*|"
-    r"(?:not )?(?:in|from|to|for|of|by|at|on|with|during|within|into|under|called|named|about))"
+    r"(?:not )?(?:in|from|to|for|of|by|at|on|with|during|within|into|under|via|through|called|named|about))"
     r"(?: (?:the|our|a|an|all))?(?: (?:year|month))?) ?\Z",
     re.IGNORECASE,
 )

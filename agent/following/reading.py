@@ -139,8 +139,8 @@ _CLOSING = re.compile(
     re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"(?:exclude|excluding|leave out|leaving out|drop|skip|ignore|remove|omit|take out|not counting|not including|"
-    r"minus|no|without|other than|apart from|(?:everything|anything|everyone|all|everybody) (?:but|except)) (?:the )?",
+    r"(?:exclude|excluding|leave out|leaving out|drop|skip|ignore|ignoring|remove|omit|take out|not counting|"
+    r"not including|minus|no|without|other than|apart from|(?:everything|anything|everyone|all|everybody) (?:but|except)) (?:the )?",
     re.IGNORECASE,
 )
 _CORRECTED = tuple(
@@ -189,8 +189,10 @@ def read(previous: Understood, text: str, understand: Understand, answer: Shown 
         text, replaces, narrows = corrected, True, False
     narrows = narrows or re.search(r"\b(?:of|among) (?:them|those|these)\b", text, re.IGNORECASE) is not None
     text = _with_year(_with_countries(text, understand), previous.grounding)
-    if (left_out := _LEFT_OUT.match(text)) and understand(text[left_out.end() :]).grounding.values:
-        text = f"except {text[left_out.end() :]}"
+    if left_out := _LEFT_OUT.match(text):
+        rest = understand(text[left_out.end() :]).grounding
+        if rest.values or any(link.role == "condition" for link in rest.chosen):
+            text = f"except {text[left_out.end() :]}"
     joined = re.search(r"\band\b", opening) is not None
     mistaken = any(k.quality == "typo" and is_country(k.text) for k in understand(text).grounding.values)
     return None if mistaken or not text else Followup(previous, text, narrows, replaces, joined, understand, answer)

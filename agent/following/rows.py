@@ -113,12 +113,13 @@ def _limited(f: Followup, number: str) -> Iterator[Change]:
         at = _before_noun(text, noun)
         edits = [Edit(at, at, f"{number} ")]
         said = frozenset({signature(noun)})
-        texts = [text]
         if not is_many(noun.text):
             edits.append(Edit(noun.start, noun.end, plural(noun.text)))
-            texts = [agreeing(text, noun.end, many=True), agreeing(text, 0, many=True)]
-        for text in texts:
-            yield Change(edited(text, edits), (noun,), said, kinds, free)
+            behind = agreeing(text, noun.end, many=True)
+            text = edited(behind, edits) if behind != text else agreeing(edited(text, edits), 0, many=True)
+        else:
+            text = edited(text, edits)
+        yield Change(text, (noun,), said, kinds, free)
 
 
 def _before_noun(text: str, noun: Link) -> int:
@@ -262,6 +263,13 @@ def counted(f: Followup) -> Iterator[Change]:
         elif listed and listed.end() <= noun.start:
             rest = text[noun.end :].rstrip(" .?!")
             yield Change(f"How many {text[listed.end() : noun.end]} are there{rest}?", kinds=kinds, free=free)
+    elif f.kind in {"exists", "missing"} and _COUNT_THEM.fullmatch(f.text):
+        there = re.match(r"(?:are|is|were|was) there (?:any |an? )?", text, re.IGNORECASE)
+        if there and there.end() <= noun.start:
+            things = f"{text[there.end() : noun.start]}{plural(noun.text)}{text[noun.end :].rstrip(' .?!')}"
+            yield Change(
+                f"How many {things} are there?", (noun,), kinds=frozenset({"count"}), free=frozenset({"words"})
+            )
     elif f.kind in {"count", "missing", "having"} and _LIST_THEM.fullmatch(f.text):
         many = re.match(r"how many ", text, re.IGNORECASE)
         if many:
