@@ -133,7 +133,7 @@ class Teacher:
             if verdict == "corrected":
                 self._learn(entry, attempt, body, right.sql)
             rewarded = (*fired(body), *shown) if verdict == "good" else shown
-            self._move(entry, body, tuple(dict.fromkeys(rewarded)), reward=1.0)
+            self._move(entry, body, rewarded, reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
         less = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
         return Outcome(f"{known}: {right.question}{less}", (str(right.id),) if new else (), gone)

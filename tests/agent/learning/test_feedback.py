@@ -409,9 +409,12 @@ def test_good_takes_the_lesson_away(bakery: Bakery, answer: Attempt) -> None:
     for word in ("bad", "corrected"):
         bakery.teacher.take(answer.id, word, OTHER if word == "corrected" else None)
         assert [one[0] for one in lessons(bakery)] == [RIGHT]
-        bakery.teacher.take(answer.id, "good")
+        [praised] = bakery.teacher.take(answer.id, "good").remembered
         assert lessons(bakery) == []
         bakery.prove()
+    with bakery.ledger.transaction() as entry:
+        entry.forget(uuid.UUID(praised), "asked for")
+    assert lessons(bakery) == [], "to forget an answer is not to call it wrong"
 
 
 def test_what_another_attempt_was_praised_for_is_called_wrong_no_more(bakery: Bakery, answer: Attempt) -> None:
