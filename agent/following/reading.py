@@ -140,7 +140,8 @@ _CLOSING = re.compile(
 )
 _LEFT_OUT = re.compile(
     r"(?:exclude|excluding|leave out|leaving out|drop|skip|ignore|ignoring|remove|omit|take out|not counting|"
-    r"not including|minus|no|without|other than|apart from|(?:everything|anything|everyone|all|everybody) (?:but|except)) (?:the )?",
+    r"not including|minus|no|without|other than|apart from|"
+    r"(?:everything|anything|everyone|all|everybody) (?:but|except)) (?:the )?",
     re.IGNORECASE,
 )
 _CORRECTED = tuple(
