@@ -52,9 +52,10 @@ from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
 from procedural.forgetting import episodes_to_forget
+from procedural.choosing import score
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
-from procedural.synapse import Synapse, rank
+from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
     from agent.conversation import Conversation
@@ -389,7 +390,7 @@ class App:
         with self.ledger.connection() as connection:
             known = self.synapses.synapses(connection, bucket, kind="skeleton")
         good = [synapse for synapse in known if synapse.successes > synapse.failures]
-        return max(good, key=lambda synapse: rank(synapse, now)).target if good else ""
+        return max(good, key=lambda synapse: score(synapse, now)).target if good else ""
 
     def _get_model_ready(self) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled.

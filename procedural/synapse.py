@@ -115,16 +115,6 @@ def posterior_mean(synapse: Synapse, at: float, *, half_life: float = HALF_LIFE)
     return successes / (successes + failures)
 
 
-def rank(synapse: Synapse, at: float, *, half_life: float = HALF_LIFE) -> float:
-    """What a synapse is sorted by, highest first: posterior mean times salience.
-
-    >>> tried = Synapse("b", "approach", "direct", 1.0, 1, 0, 0.0)
-    >>> rank(tried, 0.0) > UNTRIED > rank(reinforce(tried, 0.0, 0.0), 0.0)
-    True
-    """
-    return posterior_mean(synapse, at, half_life=half_life) * salience(synapse, at, half_life=half_life)
-
-
 def probability_below_half(successes: int, failures: int) -> float:
     """P(p < 0.5) under Beta(1 + s, 1 + f), exactly.
 

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from procedural import forgetting, synapse
 from procedural.synapse import (
     HALF_LIFE,
-    UNTRIED,
     Synapse,
     freshness,
     pooled,
     posterior_mean,
     probability_below_half,
     prunable,
-    rank,
     reinforce,
     salience,
 )
@@ -84,9 +82,8 @@ def test_the_order_of_rewards_moves_the_weight_a_little_and_the_evidence_not_at_
 
 
 @given(synapses, times)
-def test_salience_never_exceeds_the_weight_and_rank_stays_between_0_and_1(one: Synapse, at: float) -> None:
+def test_salience_never_exceeds_the_weight(one: Synapse, at: float) -> None:
     assert 0.0 <= salience(one, at) <= one.weight
-    assert 0.0 <= rank(one, at) <= 1.0
 
 
 def test_what_does_not_fire_loses_half_of_its_salience_every_half_life() -> None:
@@ -142,11 +139,6 @@ def test_nine_of_ten_good_ways_survive_fifty_tries_where_counting_failures_would
         kept += not gone
         counted += one.failures < 3
     assert kept / 300 > 0.9 and counted / 300 < 0.1
-
-
-def test_untried_ranks_between_one_success_and_one_failure() -> None:
-    hopeful = replace(NEW, weight=1.0)
-    assert rank(reinforce(hopeful, 1.0, 0.0), 0.0) > UNTRIED > rank(reinforce(hopeful, 0.0, 0.0), 0.0)
 
 
 def test_evidence_is_pooled_by_how_often_it_was_seen() -> None:
