@@ -51,8 +51,8 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
-from procedural.forgetting import episodes_to_forget
 from procedural.choosing import score
+from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
 from procedural.synapse import Synapse
