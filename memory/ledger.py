@@ -557,6 +557,15 @@ class Ledger:
         by_position = {row.position: _episode(row) for row in rows}
         return tuple(by_position[position] for position in found if position in by_position)
 
+    def search_buckets(self, text: str, limit: int = 10) -> tuple[str, ...]:
+        """The bucket of each episode that `search` finds, best first."""
+        with self.connection() as connection:
+            found = lexicon.search(connection, text, limit)
+            wanted = select(EPISODES.c.position, EPISODES.c.bucket)
+            wanted = wanted.where(EPISODES.c.position.in_(found), EPISODES.c.state == "active")
+            by_position = {row.position: row.bucket for row in connection.execute(wanted)}
+        return tuple(by_position[position] for position in found if position in by_position)
+
     def buckets(self) -> tuple[BucketCount, ...]:
         """Every bucket that ever held an episode, by name, with how many it holds now."""
         with self.connection() as connection:

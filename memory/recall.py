@@ -64,6 +64,10 @@ class Episodes(Protocol):
         """Episodes of the whole family that share words with the text, best first."""
         ...
 
+    def search_buckets(self, text: str, limit: int) -> Sequence[str]:
+        """The bucket of each episode that `search` finds, best first."""
+        ...
+
 
 class Vectors(Protocol):
     """Vectors of the texts of episodes, kept or made."""
@@ -90,6 +94,10 @@ class _Wanted:
     tables: tuple[str, ...]
     question: str
     masked: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.question} {self.masked}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,36 +174,40 @@ class Recall:
         wanted = _Wanted(bucket, kind, tables, question, masked)
         if limit < 1:
             return ()
-        by_words, intents, embedded = self._asked(wanted)
+        by_words, intents, embedded = self._looked_up(wanted)
         try:
             embedded()
             return self._by_meaning(wanted, intents, by_words, limit, allowed)
         except (StoreError, EmbedderError) as trouble:
             self._notice(str(trouble))
             shared = "; found by shared words, as the episode store could not be read"
-            candidates = [one for one in self._by_words(wanted, by_words) if allowed(one.episode)]
-            return _varied(self._scored(wanted, candidates, shared), limit)
+            candidates = [one for one in self._by_words(wanted) if allowed(one.episode)]
+            first, again = _told_apart(self._scored(wanted, candidates, shared))
+            return _best(first, again, limit)
 
-    def _asked(self, wanted: _Wanted) -> tuple[Sequence[Episode], Sequence[KnownIntent], Callable[[], object]]:
-        """Look into the ledger while the question is embedded. What the last raises, is raised when it is called."""
+    def _looked_up(self, wanted: _Wanted) -> tuple[Sequence[str], Sequence[KnownIntent], Callable[[], object]]:
+        """Buckets by shared words and all intents, read while the question is embedded.
+
+        What embedding raises, is raised when the last of the three is called.
+        """
         texts = [wanted.question, wanted.masked]
         if not self._warm:
             # Models and drivers are loaded by one thread.
             self._warm = True
-            return self._search(wanted), self._episodes.intents(), lambda: self._embedder.embed(texts)
+            return *self._read(wanted), lambda: self._embedder.embed(texts)
         with ThreadPoolExecutor(len(texts), "hebbql-embed") as crew:
             embedding = [crew.submit(self._embedder.embed, [text]) for text in texts]
-            by_words, intents = self._search(wanted), self._episodes.intents()
+            by_words, intents = self._read(wanted)
         return by_words, intents, lambda: [vector.result() for vector in embedding]
 
-    def _search(self, wanted: _Wanted) -> Sequence[Episode]:
-        return self._episodes.search(f"{wanted.question} {wanted.masked}", _WORDS_LOOKED_AT)
+    def _read(self, wanted: _Wanted) -> tuple[Sequence[str], Sequence[KnownIntent]]:
+        return self._episodes.search_buckets(wanted.words, _WORDS_LOOKED_AT), self._episodes.intents()
 
     def _by_meaning(
         self,
         wanted: _Wanted,
         intents: Sequence[KnownIntent],
-        by_words: Sequence[Episode],
+        by_words: Sequence[str],
         limit: int,
         allowed: Callable[[Episode], bool],
     ) -> tuple[Recalled, ...]:
@@ -207,30 +219,33 @@ class Recall:
         best: dict[str, float] = {}
         for known in intents:
             best[known.bucket] = max(_score(1, 1, wanted, known), best.get(known.bucket, 0.0))
-        found: list[Recalled] = []
+        first: list[Recalled] = []
+        again: list[Recalled] = []
         while left:
-            now = left[:1] if not found and left[0] == wanted.bucket else left
+            now = left[:1] if not first and left[0] == wanted.bucket else left
             left = [bucket for bucket in left if bucket not in now]
             scores = {hit.id: hit.score for hit in self._store.recall_each(now, wanted.question, _PER_DATASET)}
             # The store may still hold what the ledger has forgotten a moment ago.
             episodes = [episode for episode in self._episodes.by_ids(tuple(scores)) if allowed(episode)]
-            found += self._scored(wanted, [_Candidate(episode, scores[episode.id]) for episode in episodes], "")
-            if (worst := _worst_of_first(found, limit)) is not None:
-                left = [bucket for bucket in left if best[bucket] >= worst]
-        return _varied(found, limit)
+            candidates = [_Candidate(episode, scores[episode.id]) for episode in episodes]
+            first, again = _told_apart([*first, *again, *self._scored(wanted, candidates, "")])
+            if len(first) >= limit:
+                left = [bucket for bucket in left if best[bucket] >= first[limit - 1].score]
+        return _best(first, again, limit)
 
-    def _by_words(self, wanted: _Wanted, by_words: Sequence[Episode]) -> list[_Candidate]:
+    def _by_words(self, wanted: _Wanted) -> list[_Candidate]:
         """Stand in for the store: shared words, best 1.0 and falling, then the rest of the bucket."""
-        found = {episode.id: _Candidate(episode, 1 - rank / _WORDS_LOOKED_AT) for rank, episode in enumerate(by_words)}
+        shared = self._episodes.search(wanted.words, _WORDS_LOOKED_AT)
+        found = {episode.id: _Candidate(episode, 1 - rank / _WORDS_LOOKED_AT) for rank, episode in enumerate(shared)}
         for episode in self._episodes.episodes(wanted.bucket):
             found.setdefault(episode.id, _Candidate(episode, 0.0))
         return list(found.values())
 
-    def _worth_opening(self, wanted: _Wanted, intents: Sequence[KnownIntent], by_words: Sequence[Episode]) -> list[str]:
+    def _worth_opening(self, wanted: _Wanted, intents: Sequence[KnownIntent], by_words: Sequence[str]) -> list[str]:
         """Buckets to search, the most promising first; by meaning where neither intent nor words say anything."""
         word_rank: dict[str, int] = {}
-        for rank, episode in enumerate(by_words):
-            word_rank.setdefault(episode.bucket, rank)
+        for rank, bucket in enumerate(by_words):
+            word_rank.setdefault(bucket, rank)
 
         def promise(known: KnownIntent) -> float:
             words = 1 - word_rank.get(known.bucket, _WORDS_LOOKED_AT) / _WORDS_LOOKED_AT
@@ -320,18 +335,6 @@ def _why(level: Level, candidate: _Candidate, remark: str) -> str:
     return f"{reason}{remark}" if remark else f"{reason}; wording {candidate.wording:.2f}"
 
 
-def _varied(found: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
-    """Take the best, but the same question with other literals only when nothing else is left."""
-    first, again = _told_apart(found)
-    return tuple(sorted((first + again)[:limit], key=_rank))
-
-
-def _worst_of_first(found: Sequence[Recalled], limit: int) -> float | None:
-    """The lowest score of the `limit` best that differ from one another, or None when there are fewer."""
-    first, _ = _told_apart(found)
-    return first[limit - 1].score if len(first) >= limit else None
-
-
 def _told_apart(found: Sequence[Recalled]) -> tuple[list[Recalled], list[Recalled]]:
     """The best of each masked question and shape, and the others; best first."""
     first: list[Recalled] = []
@@ -342,6 +345,11 @@ def _told_apart(found: Sequence[Recalled]) -> tuple[list[Recalled], list[Recalle
         (again if key in shown else first).append(recalled)
         shown.add(key)
     return first, again
+
+
+def _best(first: Sequence[Recalled], again: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
+    """Take the best of what differs; the same question with other literals only when nothing else is left."""
+    return tuple(sorted((*first, *again)[:limit], key=_rank))
 
 
 def _rank(recalled: Recalled) -> tuple[float, str]:

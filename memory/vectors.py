@@ -37,7 +37,7 @@ _AT_ONCE = 500
 """Episodes in one statement: both databases take that many parameters."""
 
 
-def batched(ids: Iterable[uuid.UUID], size: int) -> Iterator[list[uuid.UUID]]:
+def _batched(ids: Iterable[str], size: int) -> Iterator[list[str]]:
     rest = iter(ids)
     while some := list(islice(rest, size)):
         yield some
@@ -73,12 +73,12 @@ class KeptVectors:
         Raises:
             EmbedderError: one is missing and the embedding model cannot run.
         """
-        texts = {episode.id: getattr(episode, part) for episode in episodes}
-        found = self._read(tuple(texts), part)
-        missing = {id: text for id, text in texts.items() if id not in found}
+        ids = [str(episode.id) for episode in episodes]
+        found = self._read(ids, part)
+        missing = {id: getattr(one, part) for id, one in zip(ids, episodes, strict=True) if id not in found}
         if missing:
             found |= self._made(missing, part)
-        return [found[episode.id] for episode in episodes]
+        return [found[id] for id in ids]
 
     def fill(self) -> int:
         """Embed the masked question of every active episode that has no vector yet, and give how many had none.
@@ -90,44 +90,40 @@ class KeptVectors:
             wanting = connection.execute(
                 select(EPISODES.c.id).where(EPISODES.c.state == "active", EPISODES.c.id.not_in(kept))
             ).scalars()
-            ids = [uuid.UUID(id) for id in wanting]
-        for some in batched(ids, _AT_ONCE):
-            self.of(self._ledger.by_ids(some), "masked")
+            ids = list(wanting)
+        for some in _batched(ids, _AT_ONCE):
+            self.of(self._ledger.by_ids(map(uuid.UUID, some)), "masked")
         return len(ids)
 
-    def _read(self, ids: Sequence[uuid.UUID], part: Part) -> dict[uuid.UUID, Vector]:
+    def _read(self, ids: Sequence[str], part: Part) -> dict[str, Vector]:
         import numpy
 
-        found: dict[uuid.UUID, Vector] = {}
+        found: dict[str, Vector] = {}
         with self._ledger.connection() as connection:
-            for some in batched(ids, _AT_ONCE):
+            for some in _batched(ids, _AT_ONCE):
                 wanted = select(VECTORS.c.episode, VECTORS.c.vector).where(
-                    VECTORS.c.episode.in_([str(id) for id in some]),
+                    VECTORS.c.episode.in_(some),
                     VECTORS.c.part == part,
                     VECTORS.c.embedder == self._embedder.id,
                 )
                 for episode, kept in connection.execute(wanted):
-                    found[uuid.UUID(episode)] = numpy.frombuffer(kept, dtype="<f2").astype(numpy.float32)
+                    if len(kept) != 2 * self._embedder.dimensions:
+                        continue
+                    found[episode] = numpy.frombuffer(kept, dtype="<f2").astype(numpy.float32)
         return found
 
-    def _made(self, texts: Mapping[uuid.UUID, str], part: Part) -> dict[uuid.UUID, Vector]:
+    def _made(self, texts: Mapping[str, str], part: Part) -> dict[str, Vector]:
         halves = [vector.astype("<f2") for vector in self._embedder.embed(list(texts.values()))]
         made = dict(zip(texts, halves, strict=True))
         # A recall does not fail because its brain is full or held by another process.
         with suppress(BrainError), self._ledger.transaction() as entry:
-            for some in batched(made, _AT_ONCE):
-                names = [str(id) for id in some]
-                active = select(EPISODES.c.id).where(EPISODES.c.id.in_(names), EPISODES.c.state == "active")
+            for some in _batched(made, _AT_ONCE):
+                active = select(EPISODES.c.id).where(EPISODES.c.id.in_(some), EPISODES.c.state == "active")
                 rows = [
-                    {
-                        "episode": id,
-                        "part": part,
-                        "embedder": self._embedder.id,
-                        "vector": made[uuid.UUID(id)].tobytes(),
-                    }
+                    {"episode": id, "part": part, "embedder": self._embedder.id, "vector": made[id].tobytes()}
                     for id in entry.connection.execute(active).scalars()
                 ]
-                known = VECTORS.c.episode.in_(names), VECTORS.c.part == part
+                known = VECTORS.c.episode.in_(some), VECTORS.c.part == part
                 entry.connection.execute(delete(VECTORS).where(*known))
                 if rows:
                     entry.connection.execute(insert(VECTORS), rows)

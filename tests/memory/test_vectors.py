@@ -157,6 +157,16 @@ def test_vectors_of_another_embedder_are_made_anew_and_replaced(ledger: Ledger, 
     assert again.texts == []
 
 
+def test_a_vector_of_the_wrong_length_is_made_anew(ledger: Ledger, embedder: MiniLM) -> None:
+    vectors = KeptVectors(ledger=ledger, embedder=embedder)
+    whole = vectors.of([GERMANY], "masked")
+    with ledger.transaction() as entry:
+        entry.connection.execute(text("UPDATE vectors SET vector = :cut"), {"cut": b"1234"})
+    again = vectors.of([GERMANY], "masked")
+    assert [vector.tolist() for vector in again] == [vector.tolist() for vector in whole]
+    assert len(kept(ledger)) == 1
+
+
 @pytest.mark.parametrize("how", ["forget", "erase"])
 def test_an_episode_that_goes_takes_its_vectors_along_and_none_come_back(
     ledger: Ledger, embedder: MiniLM, how: str
