@@ -6,6 +6,7 @@ everything that was not replaced. What no rule fits is None: nothing is guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -20,12 +21,16 @@ from agent.following.subjects import aggregate, grouping, measured, share, subje
 from agent.following.talk import nudge
 from agent.following.wholes import whole
 from agent.linked import Grounding
-from agent.wording import tokens
+from agent.wording import tokens, words
 
 __all__ = ["RULES", "Rewritten", "Rule", "Shown", "holds", "nudge", "rewrite"]
 
 _LONGEST = 200
 """Characters of a follow-up that rules look at; who writes more writes a whole question."""
+_TIME_WORDS = words(
+    "day days week weeks month months quarter quarters year years last next previous ago recent today yesterday now"
+)
+_POINTS_BACK = re.compile(r"\b(?:the (?:first|second|third|last) one|(?:is|was|are|were) that)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +82,22 @@ def holds(before: Understood, said: Grounding, after: Understood) -> bool:
     kept = (part.literals for part in phrases(was) if not any(_may_replace(one, part) for one in news))
     needed = literals(said).union(_names(said), *kept)
     spoken = {word.casefold() for word in said.leftover}
-    words = {word.casefold() for word in now.leftover}
+    words_said = {token.folded for text in (was.question, said.question) for token in tokens(text)}
+    words_now = {token.folded for token in tokens(now.question)}
+    known = {word.casefold() for word in (*was.leftover, *said.leftover)}
     invented = (literals(now) | _names(now)) - literals(was) - literals(said) - _names(was) - _names(said)
-    asks = now.question.rstrip("?. ").casefold() != was.question.rstrip("?. ").casefold() and not now.nothing_linked
-    goes_on = bool(_names(was) & there or _names(said))
-    said_all = needed <= there and spoken <= {token.folded for token in tokens(now.question)}
-    same = now.direction in {was.direction, said.direction} and len(now.negations) <= len(was.negations) + len(
-        said.negations
-    )
-    return (
-        asks
-        and goes_on
-        and said_all
-        and same
+    faithful = (
+        needed <= there
+        and spoken <= words_now
+        and {word.casefold() for word in now.leftover} <= known
         and not invented
-        and words <= spoken | {w.casefold() for w in was.leftover}
+        and not words_now & _TIME_WORDS - words_said
+        and now.direction in {was.direction, said.direction}
+        and len(now.negations) <= len(was.negations) + len(said.negations)
     )
+    goes_on = bool(_names(was) & there or _names(said))
+    changed = now.question.rstrip("?. ").casefold() != was.question.rstrip("?. ").casefold()
+    return faithful and goes_on and changed and not now.nothing_linked and not _POINTS_BACK.search(now.question)
 
 
 def _by_rule(previous: Understood, text: str, understand: Understand, answer: Shown | None) -> Rewritten | None:

@@ -372,6 +372,18 @@ HOLDING = "How many orders were placed in 1998?"
         ("How many orders were placed in 1997?", "and in 1998?", "How many customers were there in 1998?", False),
         ("How many orders were placed in 1997?", "on Mars", "How many orders were placed in 1997?", False),
         ("How many orders were placed in 1997?", "on Mars", "How many orders were placed in 1997 on Mars?", True),
+        (
+            "Which customers placed orders?",
+            "the next five",
+            "Which customers placed orders in the last five months?",
+            False,
+        ),
+        (
+            "Which customers are in Germany?",
+            "is that many?",
+            "Which customers are in Germany, and is that many?",
+            False,
+        ),
         ("How many orders were placed in 1997?", "whatever", "What is the weather?", False),
         ("Which customers are in Germany?", "and in France?", "Which customers are in Germany and France?", True),
     ],
