@@ -24,10 +24,10 @@ def lessons_of(attempt: str, body: Mapping[str, Any], *, dialect: str) -> tuple[
     >>> [(one.wrong_sql, one.problem, one.fix_sql) for one in lessons_of("a1", asked, dialect="sqlite")]
     [('SELECT Nme FROM Breads', 'No column Nme.', 'SELECT Name FROM Breads')]
     """
-    if not body.get("sql"):
+    wrong = dict(_mistakes(body, dialect)) if body.get("sql") else {}
+    if not wrong:
         return ()
-    fix = normalise(body["sql"], dialect)
-    return _told(body, dict(_mistakes(body, dialect)), fix=fix, origin=f"attempt:{attempt}")
+    return _told(body, wrong, fix=normalise(body["sql"], dialect), origin=f"attempt:{attempt}")
 
 
 def lessons_from_person(
