@@ -49,6 +49,9 @@ _PLAIN_LIMIT = re.compile(r"[1-9]\d{0,5}\Z", re.ASCII)
 _EITHER_WAY = re.compile(r"\d{1,3}\.\d{3}(?!\d)|\d+,\d{1,2}(?!\d)|\d+,\d{4,}")
 _PERCENT = re.compile(r"\s*(?:%|percent\b|per cent\b)", re.IGNORECASE)
 _TIME_LIKE = re.compile(r"\d{4}-\d|(?<!\d)(?:1[6-9]|20|21)\d\d(?!\d)")
+_PLAIN_WORDS = frozenset(("date", "time", "name", "number", "code", "id", "type", "valu", "at", "on", "is", "has"))
+_OTHERWISE = re.compile(r"\b(?:or|either)\b")
+_OR_MORE = re.compile(r"\bor (?:more|fewer|less|later|earlier|above|below|higher|lower|over|under|so|not)\b")
 _OPENING = "\"'\u2018\u201c\u201e\u00ab"
 _LINED_UP = frozenset({"group", "ordered", "order", "partition"})
 
@@ -399,6 +402,8 @@ class _Search:
                 place = self.places[id(literal)]
                 if place not in self.found and place not in self.settled and not self._is_constant(literal):
                     raise _Doubt
+            if self.slots:
+                self._judge_conditions()
         except _Doubt:
             return None
         return tuple(self.found[place] for place in sorted(self.found))
@@ -650,7 +655,7 @@ class _Search:
         if self._echoes_a_slot(literal, held):
             return False
         if self._in_glossary(literal):
-            return True
+            return held is None or self._is_said(held)
         if self._is_time(literal, held) or (held is not None and self._is_key(held.other)):
             return False
         if not self.slots:
@@ -700,18 +705,97 @@ class _Search:
         shown = around.parent if isinstance(around, exp.Alias) else around
         if isinstance(shown, exp.Select):
             return isinstance(shown.parent, exp.Exists)
-        if number in (0, 1) or (number == 100 and held is None):
+        if held is not None:
+            return number in (0, 1) and not held.negative and self._is_said(held)
+        if number in (0, 1, 100):
             return True
         return isinstance(around, exp.Anonymous) and str(around.this).lower() == "round"
+
+    def _is_said(self, held: Compared) -> bool:
+        """Whether a column that is held against a constant is spoken of; as the glossary has it, where it has it."""
+        column = self.names.column(held.other)
+        if column is None:
+            return True
+        if re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self._told()):
+            sign = "(?:<>|!=)" if held.operator == "<>" else held.operator
+            said = rf"(?<!\w){re.escape(column[1])}\"?\s*{sign}\s*{re.escape(held.literal.sql())}(?![\w.])"
+            return re.search(said, self._told()) is not None
+        return self._names(column)
+
+    def _names(self, column: Column) -> bool:
+        """Whether a word of the question is a word of a column's name, or a term of the glossary is about it."""
+        said = {token.stem for token in tokens(self.grounding.question)}
+        own = self.lexicon.column_words.get(column, frozenset())
+        own = own - _PLAIN_WORDS or own
+        return bool(own & said) or re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self._told()) is not None
+
+    # Conditions
+
+    def _judge_conditions(self) -> None:
+        """What else keeps rows or leaves them out must be said as well, or follow from how tables are joined."""
+        from sqlglot import exp
+
+        for node in self.tree.walk():
+            if isinstance(node, exp.Or) and not isinstance(node.parent, exp.Or):
+                self._judge_or(node)
+            elif isinstance(node, exp.Is | exp.EQ | exp.NEQ) and isinstance(node.expression, exp.Null | exp.Boolean):
+                self._judge_absence(node)
+            elif isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE):
+                left, right = self.names.column(node.this), self.names.column(node.expression)
+                keyed = self._is_key(node.this) or self._is_key(node.expression)
+                if left is not None and right is not None and keyed and left != right:
+                    raise _Doubt
+            elif isinstance(node, exp.Like) and self.names.column(node.expression) is not None:
+                raise _Doubt
+
+    def _judge_or(self, node: exp.Or) -> None:
+        """A literal in an OR stands beside others of its own column, unless the question says `or`."""
+        from sqlglot import exp
+
+        used = {id(self.literals[place]) for place in self.found}
+        leaves: list[exp.Expr] = []
+        waiting: list[exp.Expr] = [node]
+        while waiting:
+            here = waiting.pop()
+            if isinstance(here, exp.Or | exp.Paren):
+                waiting += [inner for inner in (here.this, here.args.get("expression")) if inner is not None]
+            else:
+                leaves.append(here)
+        if not any(id(literal) in used for leaf in leaves for literal in leaf.find_all(exp.Literal)):
+            return
+        if _OTHERWISE.search(_OR_MORE.sub(" ", mask(self.grounding.question, self.grounding))):
+            return
+        columns = set()
+        for leaf in leaves:
+            held = [one for one in self.compared if one.node is leaf]
+            date = self.names.date_part(held[0].other) if held else None
+            columns.add(self.names.column(held[0].other) if held and date is None else date and date.column)
+            if not held or any(one.operator != "=" or id(one.literal) not in used for one in held):
+                raise _Doubt
+        if len(columns) != 1 or None in columns:
+            raise _Doubt
+
+    def _judge_absence(self, node: exp.Expr) -> None:
+        """A column that must be there, or must not, is spoken of, reckoned with elsewhere, or a key that joins."""
+        from sqlglot import exp
+
+        column = self.names.column(node.this)
+        if column is None or self._is_key(node.this) or self._names(column):
+            return
+        others = (other for other in self.tree.find_all(exp.Column) if not isinstance(other.parent, exp.Is | exp.EQ))
+        if not any(self.names.column(other) == column for other in others):
+            raise _Doubt
 
     def _is_key(self, other: exp.Expr) -> bool:
         column = self.names.column(other)
         keys = self.lexicon.primary_keys
         return column is not None and (column[1] in keys.get(column[0], ()) or column in self.lexicon.foreign)
 
+    def _told(self) -> str:
+        return " ".join(term.expression or "" for term in self.grounding.terms)
+
     def _in_glossary(self, literal: exp.Literal) -> bool:
-        said = " ".join(term.expression or "" for term in self.grounding.terms)
-        return re.search(rf"(?<![\w.']){re.escape(literal.sql())}(?![\w.'])", said) is not None
+        return re.search(rf"(?<![\w.']){re.escape(literal.sql())}(?![\w.'])", self._told()) is not None
 
     def _in_words(self, text: str) -> bool:
         """Whether the words around the slots say a constant (`cancelled`)."""
