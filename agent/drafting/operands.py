@@ -11,10 +11,8 @@ from sqlglot import exp
 
 from agent.database.naming import fold
 from agent.database.schema import Schema
+from agent.drafting.literals import Column
 from agent.drafting.times import Operator, Part, Unit
-
-Column = tuple[str, str]
-"""A table and one of its columns, as the schema writes them."""
 
 _DEEPEST = 20
 _STRFTIME: dict[str, Part] = {"%Y": "year", "%m": "month", "%Y-%m": "year_month", "%Y-%m-%d": "day"}
