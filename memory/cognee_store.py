@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import functools
 import gc
+import importlib
 import importlib.util
 import io
 import json
@@ -22,6 +23,7 @@ import re
 import shutil
 import sys
 import threading
+import types
 import uuid
 import warnings
 from collections import OrderedDict
@@ -50,6 +52,7 @@ class _Process:
     """What this process has open. Cognee's settings are the process's, so there is one."""
 
     lock = threading.Lock()
+    deferred = threading.Lock()
     folder: Path | None = None
 
 
@@ -176,10 +179,36 @@ def _silence_cognee() -> None:
         )
 
     def setup_logging(log_level: object = None, name: str | None = None) -> Any:
-        module.__dict__["configure_external_library_logging"]()
+        if not isinstance(sys.modules.get("litellm"), _Deferred):
+            module.__dict__["configure_external_library_logging"]()
         return get_logger(name)
 
     module.__dict__.update(get_logger=get_logger, setup_logging=setup_logging)
+
+
+class _Deferred(types.ModuleType):
+    """Stands for a module until something in it is asked for; then the module is imported, and it speaks for that."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        with _Process.deferred:
+            if sys.modules.get(self.__name__) is self:
+                del sys.modules[self.__name__]
+                importlib.import_module(self.__name__).__dict__.update(telemetry=False, suppress_debug_info=True)
+        return getattr(sys.modules[self.__name__], name)
+
+
+def _defer_litellm() -> None:
+    """Do not run litellm before something in it is used, which nothing here does.
+
+    Cognee imports it for its language models. It is half of the time that importing Cognee takes, and 140 MB.
+    """
+    spec = None if "litellm" in sys.modules else importlib.util.find_spec("litellm")
+    if spec is not None:
+        module = importlib.util.module_from_spec(spec)
+        module.__class__ = _Deferred
+        sys.modules["litellm"] = module
 
 
 class _Loop:
@@ -340,6 +369,7 @@ class _Cognee:
         with _collecting_nothing():
             if first:
                 _silence_cognee()
+                _defer_litellm()
             import cognee
 
             # Cognee would import it at the first search, in the thread of the loop.
@@ -393,26 +423,33 @@ class _Cognee:
         await get_relational_engine().engine.dispose()
 
     def _offer_embedder(self) -> None:
-        import litellm
-        from litellm.llms.custom_llm import CustomLLM
+        """Let Cognee embed with ours. It has no registry of engines, and all of its own go through litellm."""
+        from cognee.infrastructure.databases.vector.embeddings.EmbeddingEngine import EmbeddingResult
 
         embedder = self._embedder
 
-        class Local(CustomLLM):  # type: ignore[misc]
-            async def aembedding(self, model: str, input: list[str], model_response: Any, *_: Any, **__: Any) -> Any:
-                vectors = await asyncio.to_thread(embedder.embed, input)
-                model_response.data = [
-                    {"object": "embedding", "index": index, "embedding": vector.tolist()}
-                    for index, vector in enumerate(vectors)
-                ]
-                model_response.model = model
-                return model_response
+        class Local:
+            model = f"{_PROVIDER}/{embedder.id}"
+            max_completion_tokens = 8_191
 
-        litellm.drop_params = True
-        litellm.telemetry = False
-        others = [item for item in litellm.custom_provider_map if item["provider"] != _PROVIDER]
-        litellm.custom_provider_map = [*others, {"provider": _PROVIDER, "custom_handler": Local()}]
-        litellm.utils.custom_llm_setup()
+            async def embed_text(self, text: list[str]) -> Any:
+                vectors = await asyncio.to_thread(embedder.embed, text)
+                return EmbeddingResult([vector.tolist() for vector in vectors], tokens=0)
+
+            def get_vector_size(self) -> int:
+                return embedder.dimensions
+
+            def get_batch_size(self) -> int:
+                return 100
+
+            async def input_limit(self) -> int | None:
+                return None
+
+        # The package gives the function of this name, not the module.
+        factory = sys.modules["cognee.infrastructure.databases.vector.embeddings.get_embedding_engine"]
+        if not callable(factory.__dict__.get("create_embedding_engine")):
+            raise StoreError("The installed Cognee is not the pinned one. Install the lock again, then retry.")
+        factory.__dict__["create_embedding_engine"] = lambda *_settings: Local()
 
     async def remember(self, dataset: str, episodes: Sequence[Indexed]) -> None:
         async with self._writing:
@@ -614,7 +651,6 @@ def _forget_settings() -> None:
     from cognee.infrastructure.databases.relational.create_relational_engine import create_relational_engine
     from cognee.infrastructure.databases.vector.config import get_vectordb_config
     from cognee.infrastructure.databases.vector.embeddings.config import get_embedding_config
-    from cognee.infrastructure.databases.vector.embeddings.get_embedding_engine import create_embedding_engine
 
     for cached in (
         get_base_config,
@@ -623,6 +659,5 @@ def _forget_settings() -> None:
         get_vectordb_config,
         get_graph_config,
         get_embedding_config,
-        create_embedding_engine,
     ):
         cached.cache_clear()

@@ -336,6 +336,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         store.forget("abc", list(store.members("abc")))
         store.erase("abc", [])
         store.close()
+        report["ran"] = [m for m in ("litellm.main", "litellm.utils") if m in sys.modules]
+        import litellm
+        from litellm.exceptions import NotFoundError
+        report["litellm"] = (
+            callable(litellm.acompletion) and litellm.exceptions.NotFoundError is NotFoundError
+            and litellm.telemetry is False and type(sys.modules["litellm"]) is type(sys)
+        )
         report |= {
             "handlers_kept": logging.getLogger().handlers == [handler],
             "level_kept": logging.getLogger().level == logging.WARNING,
@@ -380,6 +387,11 @@ def test_importing_the_modules_has_no_effect(seen: dict[str, Any]) -> None:
 def test_it_prints_nothing_and_leaves_logging_alone(seen: dict[str, Any]) -> None:
     assert seen["printed"] == ""
     assert seen["handlers_kept"] and seen["level_kept"] and seen["hook_kept"] and seen["structlog_untouched"]
+
+
+def test_litellm_is_not_run_for_episodes_and_is_whole_for_who_asks_for_it(seen: dict[str, Any]) -> None:
+    assert seen["ran"] == []
+    assert seen["litellm"] is True
 
 
 def test_it_reaches_for_no_other_machine(seen: dict[str, Any]) -> None:
