@@ -194,7 +194,7 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def llama_before_cognee() -> None:
-    """Load llama.cpp before any test opens Cognee, as `open_app` does: in the other order it ends the process."""
+    """Load llama.cpp before any test opens Cognee, as `App.store` does: in the other order it ends the process."""
     from agent.models.local import load_runtime
 
     load_runtime()
