@@ -34,7 +34,7 @@ from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.questions import QuestionFileError, read_pairs
 from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
-from agent.models.choosing import ModelListing, choose, list_models, needs_pull
+from agent.models.choosing import ModelListing, choose, is_hosted, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
 from agent.prompt import is_large, narrowed_part, stable_part
@@ -255,7 +255,12 @@ class App:
 
     @cached_property
     def stable(self) -> str:
-        return stable_part(self.schema, self.database.facts)
+        """What every prompt begins with; for a hosted model, whose cache keeps it, with the whole glossary.
+
+        A small local one is shown only the words that a question links to: all of them gained nothing (EXPERIMENTS).
+        """
+        glossary = self.semantic.glossary() if is_hosted(self.model) else ()
+        return stable_part(self.schema, self.database.facts, glossary)
 
     def ask(self, question: str) -> Iterator[Attempt]:
         """Answer a question; yields the growing attempt. A model is fetched and loaded only if a draft is wanted.
@@ -426,6 +431,7 @@ class App:
         term = read_teaching(text, self.schema)
         new = self.semantic.teach(term)
         self._lexicon = None
+        self.__dict__.pop("stable", None)
         what = term.expression or term.meaning
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
 

@@ -21,18 +21,22 @@ _FEW_VALUES = 8
 _SHORT_VALUE = 24
 _MOST_HINTS = 8_000
 _MOST_NAMES = 6_000
+_MOST_WORDS = 8_000
+_NAMES_OF_A_WORD = 3
 _LONGEST_REPLY = 4_000
 
 
-def stable_part(schema: Schema, facts: Facts) -> str:
-    """Instructions, the schema word for word, and what columns hold: the same for every question.
+def stable_part(schema: Schema, facts: Facts, glossary: Sequence[Term] = ()) -> str:
+    """Instructions, the schema word for word, what columns hold, and the glossary: the same for every question.
 
-    Schema text and values are data: they stand between marks that the instructions name as such, and that do not
-    occur in the data itself.
+    Schema text, values and words are data: they stand between marks that the instructions name as such, and that do
+    not occur in the data itself.
     """
     dialect = _DIALECTS.get(schema.dialect, schema.dialect)
     hints = "\n".join(_up_to(_MOST_HINTS, (line for line in map(_hint, facts.columns) if line)))
+    words = "\n".join(_up_to(_MOST_WORDS, map(_word, glossary)))
     data = f"{schema.text.strip()}\n" + (f"\nValues:\n{hints}\n" if hints else "")
+    data += f"\nWords:\n{words}\n" if words else ""
     mark = _mark_outside(data)
     return (
         f"You write {dialect} queries. Reply with one SELECT statement that answers the question, and nothing else. "
@@ -159,6 +163,12 @@ def _hint(facts: ColumnFacts) -> str:
     if few and all(map(_is_short, facts.values)):
         return f"{name}: {', '.join(_quoted(value) for value in facts.values)}"
     return ""
+
+
+def _word(term: Term) -> str:
+    """One line on a word of the glossary: its first names, and what they mean in SQL or in words."""
+    names = ", ".join(term.names[:_NAMES_OF_A_WORD])
+    return f"{names} = {term.expression}" if term.expression else f"{names}: {term.meaning}"
 
 
 def _is_short(value: str) -> bool:

@@ -93,6 +93,11 @@ def needs_pull(model: Model, *, folder: Path, catalogue: Path = CATALOGUE_FILE) 
     return entry if entry is not None and not is_verified(entry, folder) else None
 
 
+def is_hosted(model: Model) -> bool:
+    """Whether a model is asked over the network, where a cache keeps what prompts begin with."""
+    return isinstance(model, ClaudeModel | OpenAIModel)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelListing:
     """One line of `hebbql models`. Sizes in bytes, None for hosted models.

@@ -163,3 +163,17 @@ def test_a_result_that_is_cut_off_says_so(home: Home, endpoint: Endpoint) -> Non
     answer = home.ask("List all customers.")
     assert answer["truncated"] is True and answer["row_count"] == len(answer["rows"]) == 7
     assert "row cap" in answer["message"]
+
+
+def test_a_hosted_model_is_shown_the_glossary_with_the_schema_and_what_was_taught_since(
+    home: Home, endpoint: Endpoint
+) -> None:
+    endpoint.says = lambda _question, _before: COUNT_BRAZIL
+    home.ask(BRAZIL, "--no-memory")
+    first = endpoint.requests[-1]["messages"][0]["content"]
+    home.ask("How many orders were placed in 1997?", "--no-memory")
+    assert endpoint.requests[-1]["messages"][0]["content"] == first, "what a cache keeps is the same for every question"
+    assert "\nWords:\n" in first and "zingy" not in first
+    assert home.run("teach", "zingy means Products.UnitPrice > 50").code == 0
+    home.ask(BRAZIL, "--no-memory")
+    assert "\nzingy = Products.UnitPrice > 50\n" in endpoint.requests[-1]["messages"][0]["content"]
