@@ -8,6 +8,7 @@ import sqlite3
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from agent.attempt import Understood
 from agent.database.reading import open_database
 from agent.following.phrases import phrases, signature
-from agent.following.reading import literals
+from agent.following.reading import Change, fits, literals, read
 from agent.followup import RULES, Rule, Shown, holds, nudge, rewrite
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
@@ -352,6 +353,35 @@ def test_long_texts_are_read_in_no_time(northwind: Understand) -> None:
         assert rewrite(previous, text, northwind) is None
 
 
+@pytest.mark.parametrize(
+    ("previous", "offered", "aspect", "kinds"),
+    [
+        ("Which customers in Germany placed an order?", "Which customers placed an order in Germany?", "tables", ""),
+        ("Which customers are in Germany?", "Which customers are in Germany on Mars?", "words", ""),
+        ("Which customers are in Germany?", "Which 3 customers are in Germany?", "limit", ""),
+        ("Which customers are in Germany?", "Which customers are not in Germany?", "negations", "missing"),
+        ("Which three products are the cheapest?", "Which three products are the priciest?", "direction", ""),
+        ("Which products do we sell?", "Which products do we sell for more than 20?", "comparisons", "having"),
+    ],
+)
+def test_a_rule_may_change_only_what_it_says_it_changes(
+    previous: str, offered: str, aspect: str, kinds: str, northwind: Understand
+) -> None:
+    f = read(northwind(previous), "as you like", northwind, None)
+    assert f is not None
+    change = Change(offered, kinds=frozenset({kinds}))
+    assert not fits(change, f)
+    assert fits(replace(change, free=frozenset({aspect})), f)
+
+
+def test_a_value_must_stand_in_the_column_that_a_rule_asks_for(northwind: Understand) -> None:
+    f = read(northwind("Which customers are there?"), "in Germany", northwind, None)
+    assert f is not None
+    for column, fitting in (("Country", True), ("City", False)):
+        wanted = ((("value", "germany"), frozenset({("Customers", column)})),)
+        assert fits(Change("Which customers are there in Germany?", columns=wanted), f) is fitting
+
+
 HOLDING = "How many orders were placed in 1998?"
 
 
@@ -372,6 +402,9 @@ HOLDING = "How many orders were placed in 1998?"
         ("How many orders were placed in 1997?", "and in 1998?", "How many customers were there in 1998?", False),
         ("How many orders were placed in 1997?", "on Mars", "How many orders were placed in 1997?", False),
         ("How many orders were placed in 1997?", "on Mars", "How many orders were placed in 1997 on Mars?", True),
+        ("How many orders were placed in 1997?", "on Mars in 1998", HOLDING, False),
+        ("How many orders were placed in 1997?", "and in 1998?", "How many orders were placed on Mars in 1998?", False),
+        ("How many orders were placed in 1997?", "and in 1998?", "Which orders were the largest in 1998?", False),
         (
             "Which customers placed orders?",
             "the next five",
