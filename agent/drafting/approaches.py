@@ -114,18 +114,21 @@ def _has_shape(attempt: Attempt, material: Material) -> bool:
 
 
 def _lessons(attempt: Attempt, material: Material) -> Prompt:
-    """What went wrong in this bucket is shown as it went, with the fix where it is known."""
+    """What a person mended in this bucket is shown as it went; what else went wrong is named.
+
+    A query that only ran, of which nobody said that it is right, is shown as no fix.
+    """
     turns: list[Turn] = []
-    unmended = []
+    named = []
     for lesson in reversed(attempt.lessons):
-        if lesson.fix_sql:
+        if lesson.is_vouched:
             turns += [Turn("user", lesson.question), Turn("assistant", lesson.wrong_sql)]
             turns += [Turn("user", complaint(lesson.problem)), Turn("assistant", lesson.fix_sql)]
         else:
-            unmended.append(f"(Known to be wrong for {lesson.question!r}: {lesson.wrong_sql} {lesson.problem})")
+            named.append(f"(Known to be wrong for {lesson.question!r}: {lesson.wrong_sql} {lesson.problem})")
 
     def asked(attempt: Attempt) -> list[str]:
-        return [*plain_question(material.facts)(attempt), *unmended]
+        return [*plain_question(material.facts)(attempt), *named]
 
     return write_prompt(attempt, stable=material.stable, style=Style(plain_example, asked, tuple(turns)))
 

@@ -123,7 +123,7 @@ def test_plan_writes_down_what_the_query_is_made_of_before_it_is_written(experie
 
 
 def test_lessons_shows_what_went_wrong_and_the_fix_as_it_went(experienced: Bakery) -> None:
-    attempt, [prompt] = shown(experienced, "lessons", lessons=(MENDED, UNMENDED))
+    attempt, [prompt] = shown(experienced, "lessons", lessons=(MENDED, UNMENDED, ONLY_RAN))
     assert texts(prompt)[2:-1] == [
         MENDED.question,
         MENDED.wrong_sql,
@@ -132,11 +132,12 @@ def test_lessons_shows_what_went_wrong_and_the_fix_as_it_went(experienced: Baker
     ]
     assert prompt.turns[-1].text.splitlines() == [
         QUESTION,
+        "(Known to be wrong for 'How many bakers in Enns?': SELECT COUNT(*) FROM Bkrs No such table.)",
         "(Known to be wrong for 'How many bakers in Steyr?': SELECT 1 A person called it wrong.)",
     ]
     record = experienced.ledger.attempt(attempt.id)
     assert record is not None and record.settled is not None
-    assert record.settled["lessons"] == [str(MENDED.id), str(UNMENDED.id)]
+    assert record.settled["lessons"] == [str(lesson.id) for lesson in (MENDED, UNMENDED, ONLY_RAN)]
 
 
 def test_lessons_fits_only_a_bucket_that_has_some(experienced: Bakery) -> None:
