@@ -41,9 +41,9 @@ _SEARCH = {
 
 
 _COUNT = {
-    "sqlite": "(SELECT COUNT(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH :word{n} LIMIT :common))",
+    "sqlite": "(SELECT COUNT(*) FROM (SELECT 1 FROM lexicon WHERE lexicon MATCH :word{n} LIMIT :most))",
     "postgresql": "(SELECT COUNT(*) FROM (SELECT 1 FROM lexicon WHERE words @@ to_tsquery('english', :word{n}) "
-    "LIMIT :common) AS those{n})",
+    "LIMIT :most) AS those{n})",
 }
 
 
@@ -74,24 +74,34 @@ def scrub(connection: Connection) -> None:
 def search(connection: Connection, words: str, limit: int) -> Sequence[int]:
     """Positions of the episodes that share a word with `words`, best first; none when no word in it names anything.
 
-    Words that very many episodes share are left out, unless no other is found.
+    Words that very many episodes share are left out; when there are no others, the rarest of them stays.
     """
     spoken = dict.fromkeys(_WORD.findall(_storable(words).casefold()))
     quote = '"' if connection.dialect.name == "sqlite" else "'"
-    found = [f"{quote}{word}{quote}" for word in spoken if word not in _EMPTY][:_MOST_WORDS]
-    if not found:
+    named = [f"{quote}{word}{quote}" for word in spoken if word not in _EMPTY][:_MOST_WORDS]
+    if not (telling := _telling(connection, named)):
         return ()
-    query = (" OR " if connection.dialect.name == "sqlite" else " | ").join(_telling(connection, found))
+    query = (" OR " if connection.dialect.name == "sqlite" else " | ").join(telling)
     rows = connection.execute(text(_SEARCH[connection.dialect.name]), {"words": query, "limit": limit})
     return tuple(rows.scalars())
 
 
 def _telling(connection: Connection, words: Sequence[str]) -> Sequence[str]:
+    counts = _counted(connection, words, _COMMON)
+    if telling := [word for word, episodes in counts.items() if 0 < episodes < _COMMON]:
+        return telling
+    counts = _counted(connection, [word for word, episodes in counts.items() if episodes], 20 * _COMMON)
+    return sorted(counts, key=lambda word: counts[word])[:1]
+
+
+def _counted(connection: Connection, words: Sequence[str], most: int) -> dict[str, int]:
+    """How many episodes hold each word, counted no further than `most`."""
+    if not words:
+        return {}
     count = _COUNT[connection.dialect.name]
     counts = text("SELECT " + ", ".join(count.format(n=number) for number in range(len(words))))
     named = {f"word{number}": word for number, word in enumerate(words)}
-    found = connection.execute(counts, {**named, "common": _COMMON}).one()
-    return [word for word, episodes in zip(words, found, strict=True) if 0 < episodes < _COMMON] or words
+    return dict(zip(words, connection.execute(counts, {**named, "most": most}).one(), strict=True))
 
 
 def positions(connection: Connection) -> frozenset[int]:

@@ -37,6 +37,18 @@ def test_a_word_that_very_many_share_is_left_out_when_another_tells_more(
     assert len(lexicon.search(entry.connection, "orders", 4)) == 4
 
 
+def test_of_words_that_all_are_common_the_rarest_is_looked_for(
+    entry: Transaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexicon, "_COMMON", 5)
+    for position in range(1, 13):
+        said = "orders freight" if position > 5 else "orders"
+        lexicon.add(entry.connection, position, said, said)
+    assert set(lexicon.search(entry.connection, "orders freight", 20)) == set(range(6, 13))
+    assert set(lexicon.search(entry.connection, "freight orders narwhals", 20)) == set(range(6, 13))
+    assert len(lexicon.search(entry.connection, "orders", 20)) == 12
+
+
 def test_words_that_few_share_are_all_looked_for(entry: Transaction) -> None:
     for position in range(1, 9):
         lexicon.add(entry.connection, position, f"orders of client{position}", "orders of <value>")
