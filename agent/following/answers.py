@@ -91,7 +91,7 @@ def _name_in(row: tuple[Cell, ...], f: Followup) -> Link | None:
 
 
 _BESIDES = re.compile(
-    r"(?P<asked>who|when|where|what|which)\b.* (?:they|them|those|these|it|he|she)\b.*",
+    r"(?:who|when|where|what|which|how many|how much)\b.* (?:they|them|those|these|it|he|she|each)\b.*",
     re.IGNORECASE,
 )
 

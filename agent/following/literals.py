@@ -55,7 +55,8 @@ def literal(f: Followup) -> Iterator[Change]:
     wanted = (*work.columns, *_wanted(work.added, f))
     for columns in dict.fromkeys((wanted, tuple(work.columns))):
         for text in texts:
-            yield Change(text, tuple(work.gone), kinds=work.kinds, free=frozenset(work.free), columns=columns)
+            free = frozenset(work.free)
+            yield Change(text, tuple(work.gone), kinds=work.kinds, free=free, columns=columns, denied=work.denied)
 
 
 @dataclass
@@ -70,6 +71,7 @@ class _Replacing:
     added: list[Phrase] = field(default_factory=list)
     free: set[str] = field(default_factory=set)
     kinds: frozenset[str] = frozenset()
+    denied: int = 0
 
     @property
     def text(self) -> str:
@@ -89,12 +91,18 @@ class _Replacing:
             return False
         if not slots:
             self.added.append(one)
-            self.free |= {"negations"} if one.excludes else {"comparisons"} if one.kind == "compared" else set()
+            self.free |= {"comparisons"} if one.kind == "compared" else set()
+            self.denied += one.excludes
             self.kinds |= {"missing"} if one.excludes else {"having"} if one.kind == "compared" else set()
             return True
         slot = slots[0]
         if len(slot.links) > len(one.links) and self.f.kind in {"compare", "both", "missing"}:
             return False
+        if self.f.beside:
+            if one.kind not in {"value", "time"}:
+                return False
+            self.edits.append(Edit(slot.end, slot.end, f" {self.f.beside} {_stored(one)}"))
+            return True
         self.gone += slot.links
         if one.kind == "time":
             edit, late = _time_in(slot, one)
@@ -207,7 +215,9 @@ def _time_in(slot: Phrase, one: Phrase) -> tuple[Edit, str]:
 def _tied_time(one: Phrase) -> str:
     """A time with its preposition: `in the first quarter of 1997`, `on 1997-03-05`, `after 1996`."""
     if one.links[0].start != one.at:
-        return one.text
+        return f"but not {one.text}" if one.excludes else one.text
+    if one.excludes:
+        return f"but not {'on' if one.links[0].kind == 'date' else 'in'} {one.text}"
     said = _bare(one.lead)
     lead = said if said in {"in", "on", "during", "within"} else "on" if one.links[0].kind == "date" else "in"
     article = re.match(r"(?:first|second|third|fourth|last|[1-4]\w\w) ", one.text, re.IGNORECASE)
@@ -413,7 +423,7 @@ _WIDER = re.compile(
 _CLAUSE = re.compile(
     r"(?:(?:the|those|these|all) )?(?:ones? |those |(?P<noun>\w+) )?(?P<clause>(?:with|without|that|who|which|whose|"
     r"where|having|costing|cheaper|older|younger|heavier|longer|shorter|from|ordered|placed|shipped|bought|sold|living|"
-    r"located|hired|born|(?:for|of|to|in|on)(?= \w+ \w))\b.+)",
+    r"located|hired|born|(?!(?:sort|rank|group|arrang|order)ed\b)\w+ed(?= (?:by|in|to|from|on|at|after|before)\b)|(?:for|of|to|in|on)(?= \w+ \w))\b.+)",
     re.IGNORECASE,
 )
 
@@ -448,21 +458,24 @@ def clause(f: Followup) -> Iterator[Change]:
     """`only those with more than 10 orders`: a restriction in words of its own."""
     match = _CLAUSE.fullmatch(f.text)
     noun = head(f.was)
-    if match is None or noun is None or (match["noun"] and not same_word(match["noun"], noun.text)):
+    if match is None or (match["noun"] and not (noun and same_word(match["noun"], noun.text))):
         return
     text = match["clause"]
     first, _, then = text.partition(" ")
     if first.casefold() in {"which", "who"} and any(k.start == 0 for k in f.understand(then).grounding.chosen):
         return
     said = f.understand(text).grounding
+    if text.casefold().startswith("ordered by ") and not said.values:
+        return  # that says how to sort
     if said.leftover or not any(k.table or k.kind in {"number", *TIMES} for k in said.chosen):
         return
-    if re.match(r"(?:cheaper|older|younger|heavier|longer|shorter)\b", text, re.IGNORECASE):
+    if noun is not None and re.match(r"(?:cheaper|older|younger|heavier|longer|shorter)\b", text, re.IGNORECASE):
         text = f"that {'are' if is_many(noun.text) else 'is'} {text}"
     named = frozenset(signature(k) for k in said.chosen if not k.verb)
     kinds = frozenset({"having", "missing", "list", "versus_average"})
     free = frozenset({"negations", "comparisons"})
-    behind = next((p for p in f.parts if p.start == noun.end + 1 and p.kind == "value"), None)
-    at = behind.end if behind else noun.end
-    yield Change(edited(f.question, [Edit(at, at, f" {text}")]), (), named, kinds, free)
+    if noun is not None:
+        behind = next((p for p in f.parts if p.start == noun.end + 1 and p.kind == "value"), None)
+        at = behind.end if behind else noun.end
+        yield Change(edited(f.question, [Edit(at, at, f" {text}")]), (), named, kinds, free)
     yield Change(added(f.question, text), (), named, kinds, free)

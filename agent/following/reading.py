@@ -33,7 +33,8 @@ class Followup:
     """What was said after a question.
 
     `text` has single spaces and lacks opening and closing words; the rest tells which of these there were: `narrows`
-    an `only`, `replaces` a `what about` or `instead`, `joined` an `and`.
+    an `only`, `replaces` a `what about` or `instead`, `joined` an `and`. `beside` is the `or` or `and` with which
+    something is to stand beside what stands there.
     """
 
     before: Understood
@@ -43,6 +44,7 @@ class Followup:
     joined: bool
     understand: Understand
     answer: Shown | None = None
+    beside: str = ""
 
     @cached_property
     def said(self) -> Grounding:
@@ -91,8 +93,8 @@ class Change:
 
     `gone` are links that were replaced, `said` signatures that must be there. `kinds` are kinds of answer allowed
     beside the one before. `free` names what else may change: `limit`, `direction`, `tables`, `negations`,
-    `comparisons`, `words`. `columns` are pairs of a value and where it must stand. With `unsaid` the literals of the
-    follow-up need not be there as they are.
+    `comparisons`, `words`. `columns` are pairs of a value and where it must stand. `denied` counts the negations that
+    are new. With `unsaid` the literals of the follow-up need not be there as they are.
     """
 
     question: str
@@ -101,6 +103,7 @@ class Change:
     kinds: frozenset[str] = frozenset()
     free: frozenset[str] = frozenset()
     columns: tuple[tuple[Signature, Places], ...] = ()
+    denied: int = 0
     unsaid: bool = False
 
 
@@ -132,6 +135,7 @@ _NARROWS = re.compile(
     rf"(?:of|among) {_THEM})\b,? ?",
     re.IGNORECASE,
 )
+_BESIDE = re.compile(r"(?:(?P<or>or)(?: also)?|plus|together with|in addition to|as well as) ", re.IGNORECASE)
 _BUT = re.compile(r"but ", re.IGNORECASE)
 _CLOSING = re.compile(
     r"(?:[,;]? ?\b(?:instead|please|then|now|too|as well|this time|rather|thanks|thank you|though|again|"
@@ -186,6 +190,8 @@ def read(previous: Understood, text: str, understand: Understand, answer: Shown 
         replaces = replaces or pattern is _REPLACES
         narrows = narrows or pattern in (_NARROWS, _BUT)
     text = text.strip(" ,")
+    beside = _BESIDE.match(text)
+    text = text[beside.end() :] if beside else text
     if corrected := _corrected(text, previous, understand):
         text, replaces, narrows = corrected, True, False
     narrows = narrows or re.search(r"\b(?:of|among) (?:them|those|these)\b", text, re.IGNORECASE) is not None
@@ -196,7 +202,10 @@ def read(previous: Understood, text: str, understand: Understand, answer: Shown 
             text = f"except {text[left_out.end() :]}"
     joined = re.search(r"\band\b", opening) is not None
     mistaken = any(k.quality == "typo" and is_country(k.text) for k in understand(text).grounding.values)
-    return None if mistaken or not text else Followup(previous, text, narrows, replaces, joined, understand, answer)
+    if mistaken or not text:
+        return None
+    with_ = "" if beside is None else "or" if beside["or"] else "and"
+    return Followup(previous, text, narrows, replaces, joined, understand, answer, with_)
 
 
 def fits(change: Change, f: Followup) -> bool:
@@ -220,7 +229,7 @@ def fits(change: Change, f: Followup) -> bool:
         "words": all(word.casefold() in known for word in now.leftover),
         "limit": now.limit == was.limit,
         "direction": now.direction == was.direction,
-        "negations": len(now.negations) == len(was.negations),
+        "negations": len(now.negations) == len(was.negations) + change.denied,
         "comparisons": len(now.comparisons) == len(was.comparisons),
         "tables": _stay(was, now, kept),
     }

@@ -166,7 +166,7 @@ _OPPOSITE = {high: low for high, low in _PAIRS} | {low: high for high, low in re
 _OPPOSITE |= {"fewest": "most", "cheapest": "most expensive", "oldest": "newest", "recent": "oldest"}
 _END = rf"(?:(?:most|least) (?!of\b)[a-z]+|{SUPERLATIVE})"
 _OTHER_END = re.compile(
-    rf"(?:(?:which|what|who) (?:one )?(?:is|was|has|had|are|were|have) |(?:with|has|have|is|are|show|me) )*"
+    rf"(?:(?:which|what|who)(?: one)?(?: (?:is|was|has|had|are|were|have))? |(?:with|has|have|is|are|show|me) )*"
     rf"(?:the )?(?P<end>{_END})(?: (?P<what>[\w ]+?))?",
     re.IGNORECASE,
 )

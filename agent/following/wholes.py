@@ -12,7 +12,7 @@ from agent.following.reading import ASKED, Change, Followup
 
 _BACK = re.compile(
     r"\b(?:instead|ones|them|those|these|they|their|theirs|its|it|his|her|him|he|she|same|(?:that|this) one|"
-    r"the \w+ one(?:'s)?|the others?|the rest|too|as well|(?:is|was|are|were) (?:that|this))\b",
+    r"the \w+ one(?:'s)?|the others?|the rest|too|as well|each(?=\Z)|(?:is|was|are|were) (?:that|this))\b",
     re.IGNORECASE,
 )
 _ORDER = re.compile(
