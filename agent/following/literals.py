@@ -423,7 +423,8 @@ _WIDER = re.compile(
 _CLAUSE = re.compile(
     r"(?:(?:the|those|these|all) )?(?:ones? |those |(?P<noun>\w+) )?(?P<clause>(?:with|without|that|who|which|whose|"
     r"where|having|costing|cheaper|older|younger|heavier|longer|shorter|from|ordered|placed|shipped|bought|sold|living|"
-    r"located|hired|born|(?!(?:sort|rank|group|arrang|order)ed\b)\w+ed(?= (?:by|in|to|from|on|at|after|before)\b)|(?:for|of|to|in|on)(?= \w+ \w))\b.+)",
+    r"located|hired|born|(?!(?:sort|rank|group|arrang|order)ed\b)\w+ed(?= (?:by|in|to|from|on|at|after|before)\b)|"
+    r"(?:for|of|to|in|on)(?= \w+ \w))\b.+)",
     re.IGNORECASE,
 )
 
