@@ -25,7 +25,6 @@ _PLAIN_LIMIT = re.compile(r"[1-9]\d{0,5}\Z", re.ASCII)
 # Where a point and a comma mean what in a number hangs on who writes it.
 _EITHER_WAY = re.compile(r"\d{1,3}\.\d{3}(?!\d)|\d+,\d{1,2}(?!\d)|\d+,\d{4,}")
 _PERCENT = re.compile(r"\s*(?:%|percent\b|per cent\b)", re.IGNORECASE)
-_OPENING = "\"'\u2018\u201c\u201e\u00ab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +130,10 @@ def meanings_of(text: str, lexicon: Lexicon) -> tuple[Meaning, ...]:
 
 def _slot(link: Link, grounding: Grounding, lexicon: Lexicon, tables: frozenset[str]) -> Slot | None:
     text = link.value
-    if text is None or link.quality == "typo":
+    if text is None:
         return None
     if link.kind == "value":
-        return _value_slot(link, text, grounding, lexicon, tables)
+        return _value_slot(link, text, lexicon, tables)
     is_share = _PERCENT.match(grounding.question[link.end :]) is not None
     if link.kind == "limit":
         return Slot("limit", text) if _PLAIN_LIMIT.match(text) and not is_share else None
@@ -150,8 +149,8 @@ def _slot(link: Link, grounding: Grounding, lexicon: Lexicon, tables: frozenset[
     return Slot(time.kind, text) if time is not None else None
 
 
-def _value_slot(link: Link, text: str, grounding: Grounding, lexicon: Lexicon, tables: frozenset[str]) -> Slot | None:
-    """A stored value: written in its column in one way only, and no name of something else as well."""
+def _value_slot(link: Link, text: str, lexicon: Lexicon, tables: frozenset[str]) -> Slot | None:
+    """A stored value that its words, mended in nothing, can only mean in one writing in its column."""
     if link.table is None or link.column is None:
         return None
     column = (link.table, link.column)
@@ -160,10 +159,6 @@ def _value_slot(link: Link, text: str, grounding: Grounding, lexicon: Lexicon, t
     for alias in ALIASES.get(fold(link.text), ()):
         own |= {m.value for m in meanings_of(alias, lexicon) if m.kind == "value" and (m.table, m.column) == column}
     if own != {text}:
-        return None
-    marks = grounding.question[max(0, link.start - 1) : link.start]
-    is_quoted = bool(marks) and marks in _OPENING
-    if not is_quoted and any(m.kind != "value" and m.quality != "part" for m in meanings):
         return None
     seats = {(m.table, m.column or "") for m in meanings if m.kind == "value" and m.table in tables}
     return Slot("value", text, column, frozenset(seats | {column}))

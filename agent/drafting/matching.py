@@ -187,14 +187,10 @@ class _Search:
 
     def _judge_stretch(self, group: Sequence[_Timed]) -> None:
         """The days that the query keeps must be those that the question means."""
-        places = {timed.slot for timed in group}
         period = self.period_of[group[0].slot]
         if period is None:
             raise _Doubt
         meant = self.grounding.periods[period]
-        ends = {place for place, other in enumerate(self.period_of) if other == period}
-        if places != ends or (len(ends) > 1 and any(timed.atom.operator in ("=", "<>") for timed in group)):
-            raise _Doubt
         if any(timed.atom.operator == "<>" for timed in group) and len(group) > 1:
             raise _Doubt
         kept = self._kept(group)
@@ -289,7 +285,7 @@ class _Search:
     def _match_limits(self) -> None:
         for node in self.tree.find_all(exp.Limit):
             literal = node.args.get("expression")
-            if not isinstance(literal, exp.Literal) or literal.is_string or node.args.get("offset") is not None:
+            if not isinstance(literal, exp.Literal) or literal.is_string:
                 continue
             fitting = [at for at, slot in enumerate(self.slots) if (slot.kind, slot.text) == ("limit", literal.name)]
             if len(fitting) == 1:

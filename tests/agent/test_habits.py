@@ -50,7 +50,7 @@ CREATE TABLE visits (
 );
 INSERT INTO owners VALUES
   (1, 'Ada Moss', 'Riga', 'A1'), (2, 'Paris', 'Tartu', 'B7'), (3, 'Finn O''Brien', 'Paris', 'US'),
-  (4, 'Zoë Färber', 'Riga', 'us'), (5, '김민수', 'Tartu', 'KX'), (6, 'Lara Stone', 'Oslo', 'kx');
+  (4, 'Zoë Färber', 'Riga', 'us'), (5, '김민수', 'Tartu', 'KXYZ'), (6, 'Lara Stone', 'Oslo', 'kxyz');
 INSERT INTO animals VALUES
   (1, 'Rex', 'dog', 'Poodle', 1, 22.5), (2, 'Mia', 'cat', 'Siamese', 1, 4.0), (3, 'Bo', 'dog', 'Beagle', 2, 12.0),
   (4, 'Kit', 'rabbit', 'Lop', 3, 1.5), (5, 'Zoe', 'cat', 'Persian', 4, 5.0), (6, 'Rosa', 'parrot', 'Amazon', 5, 0.5),
