@@ -275,6 +275,40 @@ def test_a_dataset_is_looked_up_once_and_its_engine_is_let_go_when_it_is_rewritt
     assert len(looked_up) == 1
 
 
+def test_episodes_that_came_one_by_one_are_put_together(
+    opened: Callable[[], CogneeStore], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(cognee_store, "_MOST_FRAGMENTS", 4)
+    store = opened()
+    episodes = [Indexed(uuid.uuid4(), f"Question {number} about freight") for number in range(12)]
+    for number, episode in enumerate(episodes):
+        store.remember(BUCKET, [episode])
+        assert len(store.recall(BUCKET, "freight", 50)) == number + 1
+        assert fragments(folder) <= 4
+    store.forget(BUCKET, [episodes[0].id])
+    store.remember(BUCKET, [Indexed(episodes[5].id, "Which walrus?")])
+    assert store.recall(BUCKET, "Which walrus?", 1)[0].id == episodes[5].id
+    assert store.members(BUCKET) == {episode.id for episode in episodes[1:]}
+    store.erase(BUCKET, [KEPT])
+    assert files_holding(folder, b"freight", b"walrus") == []
+
+
+def test_many_episodes_at_once_are_one_fragment(opened: Callable[[], CogneeStore], folder: Path) -> None:
+    store = opened()
+    store.remember(BUCKET, [Indexed(uuid.uuid4(), f"Question {number} about freight") for number in range(150)])
+    assert fragments(folder) == 1
+    assert len(store.recall(BUCKET, "freight", 200)) == 150
+
+
+def fragments(folder: Path) -> int:
+    """In how many pieces the vectors of the only dataset lie."""
+    import lancedb
+
+    [place] = folder.rglob("*.lance.db")
+    table = lancedb.connect(str(place)).open_table("RememberedQuestion_text")
+    return int(table.stats()["fragment_stats"]["num_fragments"])
+
+
 def test_files_that_break_under_an_open_dataset_are_said_and_spare_the_others(
     opened: Callable[[], CogneeStore], folder: Path
 ) -> None:
