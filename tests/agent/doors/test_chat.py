@@ -96,15 +96,15 @@ def test_an_error_ends_one_question_and_the_chat_goes_on(home: Home, endpoint: E
 
 
 def test_what_no_rule_fits_is_asked_of_the_model_and_taken_only_if_it_holds(home: Home, endpoint: Endpoint) -> None:
-    written = iter(("How many customers are there in Germany and in Brazil?", "How many suppliers are there in Japan?"))
+    written = iter(("Are there more customers in Germany than in Brazil?", "How many suppliers are there in Japan?"))
 
     def says(question: str, before: int) -> str:
         return next(written) if question.startswith("Question: ") else _counting(question, before)
 
     endpoint.says = says
-    said = f"{BRAZIL}\ntake Germany as well into the bargain\nhm hm what if it were otherwise\n"
+    said = f"{BRAZIL}\nis it more in Germany?\nhm hm what if it were otherwise\n"
     _, taken, refused = _objects(home.run("chat", "--json", "--no-memory", said=said))
-    assert taken["question"] == "How many customers are there in Germany and in Brazil?" and taken["by"] == "model"
+    assert taken["question"] == "Are there more customers in Germany than in Brazil?" and taken["by"] == "model"
     assert refused["status"] == "unclear" and "/new" in refused["message"] and refused["question"] is None
 
 
