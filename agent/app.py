@@ -293,6 +293,7 @@ class App:
         from agent.conversation import Conversation
 
         def complete(prompt: Prompt) -> Reply:
+            self.say("No rule makes that a whole question; asking the model …")
             self._get_model_ready()
             return self.model.complete(prompt)
 

@@ -52,6 +52,7 @@ class Chat:
                 self._tell(line, "interrupted", "Interrupted: this answer was given up. The chat goes on.")
             except self.foreseen as error:
                 self._tell(line, "failed", str(error))
+            sys.stdout.flush()
 
     def _take(self, line: str) -> None:
         if line.startswith("/"):
