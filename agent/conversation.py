@@ -135,6 +135,10 @@ def one_question(text: str) -> str:
     if len(lines) != 1:
         return ""
     question = re.sub(r"[\"'`*\s]+\Z", "", _LABEL.sub("", lines[0], count=1))
-    if not question or re.match(r"(?:select|with\s+\w+\s+as|insert|update|delete)\b", question, re.IGNORECASE):
+    if (
+        not question
+        or "?" in question[:-1]
+        or re.match(r"(?:select|with\s+\w+\s+as|insert|update|delete)\b", question, re.IGNORECASE)
+    ):
         return ""
     return question

@@ -152,6 +152,7 @@ def test_a_text_that_is_too_long_is_said_to_be(chatting: Callable[..., Chatting]
         ("```\nHow many bakers are there?\n```", ""),
         ("WITH d AS (SELECT 1) SELECT * FROM d", ""),
         ("   ", ""),
+        ("How many bakers are there? And how many breads?", ""),
     ],
 )
 def test_only_a_lone_question_is_read_from_what_a_model_wrote(text: str, question: str) -> None:
