@@ -351,12 +351,15 @@ class App:
         )
 
     def get_ready_to_recall(self) -> None:
-        """Seed a fresh brain and bring the episode store up to date, once. It imports Cognee, which takes seconds."""
-        if self._ready_to_recall:
+        """Bring the episode store up to date, and seed a fresh brain before the first recall.
+
+        It imports Cognee, which takes seconds, the first time. After that it looks for what was queued since.
+        """
+        if self._ready_to_recall and not self.ledger.outbox(1):
             return
-        self._ready_to_recall = True
-        if self.seeding:
+        if self.seeding and not self._ready_to_recall:
             self.seed_once()
+        self._ready_to_recall = True
         self.bring_up_to_date()
 
     def approach(self, attempt: Attempt) -> Chosen:

@@ -6,11 +6,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.app import App, open_app
+from agent.models.recorded import ScriptedModel
 from agent.settings import Settings
 from memory.ledger import EventKind
 from memory.semantic import Term
@@ -159,6 +161,20 @@ def test_what_a_crash_left_queued_is_drained_by_the_next_question_that_recalls(s
         assert app.ledger.outbox(), "opening drains nothing"
     with open_app(settings) as app:
         assert app.recalled(understood) == () and not app.ledger.outbox()
+
+
+def test_what_feedback_changes_is_recalled_by_the_next_question_of_the_same_process(settings: Settings) -> None:
+    question, sql = "How many boats lie in Veere?", "SELECT COUNT(*) FROM Boats WHERE Harbour = 'Veere'"
+    with open_app(replace(settings, habits=False)) as app:
+        app.model = ScriptedModel([sql] * 3)
+        *_, first = app.ask(question)
+        assert first.recalled == ()
+        app.feedback(first.id, verdict="good")
+        *_, second = app.ask(question)
+        assert [memory.episode.question for memory in second.recalled] == [question]
+        app.feedback(first.id, verdict="bad")
+        *_, third = app.ask(question)
+        assert third.recalled == () and app.store.members(third.understood.bucket) == set()  # type: ignore[union-attr]
 
 
 def test_without_memory_nothing_is_recalled_seeded_or_drained(settings: Settings) -> None:

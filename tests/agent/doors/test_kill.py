@@ -76,8 +76,12 @@ def test_feedback_killed_at_any_write_counts_once(
 ) -> None:
     endpoint.says = lambda _question, _before: SQL
     id = home.ask(QUESTION)["id"]
-    for kill_at in ("feedback_given content", "episode words", "marker writing", "store rewritten", "generation"):
+    for kill_at in ("feedback_given content", "episode words"):
         assert home.run("feedback", id, "good", kill_at=kill_at).code == -signal.SIGKILL, kill_at
+        _check_ledger(home)
+    assert home.run("feedback", id, "good").code == 0
+    for kill_at in ("marker writing", "store rewritten", "generation"):  # written by the next question that recalls
+        assert home.run("ask", QUESTION, kill_at=kill_at).code == -signal.SIGKILL, kill_at
         _check_ledger(home)
     assert home.run("feedback", id, "good").code == 0
     _check_ledger(home)
