@@ -89,8 +89,6 @@ class Constants:
         return False
 
     def _is_time(self, literal: exp.Literal, held: Compared | None) -> bool:
-        if self.timed and literal.name.lower() == "now":
-            return True
         dated = held is not None and self.names.date_part(held.other) is not None
         if self.slots and dated:
             return True
@@ -120,10 +118,10 @@ class Constants:
         column = self.names.column(held.other)
         if column is None:
             return True
-        if re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self.told):
+        name = rf"(?<!\w){re.escape(column[1])}\"?\s*"
+        if re.search(rf"{name}[<>=!]", self.told):
             sign = "(?:<>|!=)" if held.operator == "<>" else held.operator
-            said = rf"(?<!\w){re.escape(column[1])}\"?\s*{sign}\s*{re.escape(held.literal.sql())}(?![\w.])"
-            return re.search(said, self.told) is not None
+            return re.search(rf"{name}{sign}\s*{re.escape(held.literal.sql())}(?![\w.])", self.told) is not None
         return self._names(column)
 
     def _names(self, column: Column) -> bool:

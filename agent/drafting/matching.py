@@ -191,8 +191,6 @@ class _Search:
         if period is None:
             raise _Doubt
         meant = self.grounding.periods[period]
-        if any(timed.atom.operator == "<>" for timed in group) and len(group) > 1:
-            raise _Doubt
         kept = self._kept(group)
         if kept != Bounds(meant.since, meant.until, meant.month):
             raise _Doubt
@@ -224,9 +222,7 @@ class _Search:
             form = self._form(one, column, at, slot)
             if form:
                 fitting.append((at, form))
-        if len(fitting) > 1:
-            raise _Doubt
-        if fitting:
+        if len(fitting) == 1:
             at, form = fitting[0]
             role = (column or one.other.sql(), one.operator)
             self._use(one, Use(0, at, form, bool(one.literal.is_string)), role=role)

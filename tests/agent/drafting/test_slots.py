@@ -391,6 +391,13 @@ DOUBTS = [
     ("How many orders were placed in 1997?", f"{IN_1997} AND EmployeeID >= ShipVia"),
     ("How many orders were placed in 1997?", f"{IN_1997} AND ShipName LIKE ShipCity"),
     ("How many orders were placed in 1997?", f"{IN_1997} AND date('now') > OrderDate"),
+    ("List date and freight of the orders placed in 1997", f"{IN_1997} AND ShippedDate IS NOT NULL"),
+    (
+        "How many customers are in Germany?",
+        "Customers AS c NATURAL JOIN Orders WHERE Country = 'Germany' AND CAST(strftime('%m', OrderDate) AS INT) = 1",
+    ),
+    ("Is any product of Seafood sold out?", f"{IN_SEAFOOD} AND UnitsInStock >= 0"),
+    ("Which products of Seafood are in stock?", f"{IN_SEAFOOD} AND UnitsInStock > -1"),
     ("How many customers are in Germany?", "Customers WHERE Country = 'Germany' OR Region IS NULL"),
     ("How many products are in Seafood?", f"{IN_SEAFOOD} AND Discontinued = 0"),
     ("When was Laura Callahan hired?", "Employees WHERE FirstName = 'Laura' OR LastName = 'Callahan'"),
@@ -497,6 +504,11 @@ def test_the_query_behind_a_doubt_is_a_template_without_it() -> None:
         ("Is any product of Seafood sold out?", f"{IN_SEAFOOD} AND UnitsInStock = 0"),
         ("When was Laura Callahan hired?", "Employees WHERE FirstName = 'Laura' AND LastName = 'Callahan'"),
         ("Which products cost more than 100?", "Products WHERE UnitPrice > 100"),
+        ("Which products of Seafood are in stock?", f"{IN_SEAFOOD} AND UnitsInStock > 0"),
+        (
+            "Which employees are called Laura or Callahan?",
+            "Employees WHERE FirstName = 'Laura' OR LastName = 'Callahan'",
+        ),
         ("How many customers are in Germany or France?", "Customers WHERE Country = 'Germany' OR Country = 'France'"),
     ):
         assert template(question, COUNT + sql) is not None
