@@ -72,11 +72,11 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One query for the question that is asked, and the episodes that say it, oldest first."""
+    """One query for the question that is asked, and the newest episode that says it."""
 
     template: Template
     sql: str
-    episodes: tuple[_Learned, ...]
+    newest: Episode
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class Habits:
         ):
             return None
         times = "once" if synapse.successes == 1 else f"{synapse.successes} of {synapse.successes} times"
-        recalled = Recalled(way.episodes[-1].episode, 1.0, "bucket", f"habit: right {times}")
+        recalled = Recalled(way.newest, 1.0, "bucket", f"habit: right {times}")
         return Replay(name, draft, recalled)
 
     def _holds(self, episode: Episode, understood: Understood, lexicon: Lexicon) -> bool:
@@ -151,18 +151,22 @@ class Habits:
         return kept.learned[key]
 
     def _ways(self, learned: Sequence[_Learned], understood: Understood, lexicon: Lexicon) -> list[_Way]:
-        """The different queries that the episodes give for this question."""
-        found: dict[str, list[tuple[_Learned, str]]] = {}
+        """The different queries that the episodes give for this question.
+
+        Episodes of one template differ in their literals only; the newest that may take the question's gives the query.
+        """
+        told: dict[str, list[_Learned]] = {}
         for one in learned:
             if one.template is not None:
+                told.setdefault(one.template.text, []).append(one)
+        ways = []
+        for alike in told.values():
+            for one in reversed(alike):
+                assert one.template is not None, "only templates were told"
                 sql = fill(one.template, understood.grounding, lexicon=lexicon)
                 if sql is not None:
-                    found.setdefault(one.template.text, []).append((one, sql))
-        ways = []
-        for told in found.values():
-            newest, sql = told[-1]
-            assert newest.template is not None, "only templates were filled"
-            ways.append(_Way(newest.template, sql, tuple(one for one, _ in told)))
+                    ways.append(_Way(one.template, sql, alike[-1].episode))
+                    break
         return ways
 
     def _certain(

@@ -578,6 +578,23 @@ def test_an_episode_is_read_once(brain: Brain) -> None:
     assert brain.understood == [DOGS[0]] * 2
 
 
+def test_many_episodes_of_one_masked_question_are_one_habit(
+    brain_about: Callable[[Asked], Brain], northwind: Asked
+) -> None:
+    brain = brain_about(northwind)
+    values = next(
+        f.values for f in northwind.database.facts.columns if (f.table, f.column) == ("Products", "ProductName")
+    )
+    sql = "SELECT UnitPrice FROM Products WHERE ProductName = '{}'"
+    for value in values[:40]:
+        newest = brain.remember(f"What does {value} cost?", sql.format(value.replace("'", "''")))
+    brain.verify("What does Tofu cost?", sql.format("Tofu"))
+    replay = brain.ask("What does Tofu cost?")
+    assert replay is not None
+    assert replay.recalled.episode == newest
+    assert len(brain.ran) == 1
+
+
 def test_a_habit_needs_neither_cognee_nor_a_model() -> None:
     script = (
         "import sys, agent.habits, agent.drafting.slots, agent.drafting.operands\n"
