@@ -104,7 +104,8 @@ def _by_rule(previous: Understood, text: str, understand: Understand, answer: Sh
     f = read(previous, text, understand, answer)
     if f is None:
         return None
-    for rule in RULES:
+    english = previous.grounding.english
+    for rule in RULES if english else _IN_ANY_LANGUAGE:
         for change in rule.changes(f):
             if change.question != f.question and (rule.name == "whole" or fits(change, f)):
                 return Rewritten(capitalised(change.question), rule.name)
@@ -179,3 +180,6 @@ RULES: tuple[Rule, ...] = (
     Rule("subject", (_COUNT, "what about suppliers?", "How many suppliers are in Germany?"), subject),
 )
 """Tried in this order. To cover another kind of follow-up, add one rule with an example and golden pairs."""
+
+_IN_ANY_LANGUAGE = tuple(rule for rule in RULES if rule.name in {"literal", "whole"})
+"""Those that put no English words into a question of another language, where they replace."""

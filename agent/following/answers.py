@@ -30,7 +30,7 @@ _WITH_ROWS = frozenset({"list", "top_n", "missing", "having", "versus_average", 
 _MORE = re.compile(
     r"(?:(?:what|when|where|who) (?:is|are|was|were|about) )?"
     r"(?P<asked>(?:(?:also|show|give|list|add|include|with|tell|me) )*)"
-    r"(?:(?P<whose>their|its|his|her|the) )?(?P<what>[\w ]+)",
+    r"(?:(?P<whose>their|its|his|her|the) )?(?P<what>[\w -]+)",
     re.IGNORECASE,
 )
 

@@ -263,6 +263,13 @@ def test_a_follow_up_is_no_small_talk(pair: dict[str, str]) -> None:
     assert nudge(pair["followup"]) == ""
 
 
+def test_a_question_of_another_language_gets_other_literals_but_no_english_words(northwind: Understand) -> None:
+    german = "Wie viele Kunden gibt es in Germany?"
+    assert _rewritten(northwind, german, "und in France?") is None
+    assert _rewritten(northwind, german, "and France?") == "Wie viele Kunden gibt es in France?"
+    assert _rewritten(northwind, german, "per city") is None
+
+
 def test_a_people_is_a_country_only_where_one_of_that_name_is_stored(northwind: Understand, marina: Understand) -> None:
     assert _rewritten(northwind, "How many customers are there?", "just the Danes") == (
         "How many customers are there in Denmark?"
