@@ -31,7 +31,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory.embedder import Embedder
+from memory.embedder import Embedder, EmbedderError
 from memory.store import Hit, Indexed, StoreBusyError, StoreDamagedError, StoreError
 
 if TYPE_CHECKING:
@@ -346,6 +346,8 @@ class CogneeStore:
 
 
 def _as_store_error(problem: Exception, folder: Path) -> StoreError:
+    if isinstance(problem, EmbedderError):
+        return StoreError(str(problem))
     words = f"{type(problem).__name__}: {problem}"
     if re.search(r"could not set lock|database is locked|lock on file|Resource temporarily unavailable", words, re.I):
         return StoreBusyError(

@@ -14,16 +14,19 @@ import textwrap
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memory import cognee_store
 from memory.cognee_store import CogneeStore
-from memory.embedder import MiniLM
+from memory.embedder import EmbedderError, MiniLM
 from memory.store import Indexed, StoreBusyError, StoreDamagedError, StoreError
+
+if TYPE_CHECKING:
+    from memory.embedder import Vector
 
 ROOT = Path(__file__).resolve().parents[2]
 BUCKET = "0123456789abcdef"
@@ -323,6 +326,19 @@ def test_files_that_break_under_an_open_dataset_are_said_and_spare_the_others(
     with pytest.raises(StoreDamagedError, match="rebuilds it from the ledger"):
         store.recall_each([BUCKET, "other"], "revenue", 5)
     assert [hit.id for hit in store.recall("other", "revenue", 5)] == [KEPT.id]
+
+
+def test_a_missing_embedding_model_is_no_damage_of_the_files(folder: Path) -> None:
+    class NoModel:
+        id, dimensions = "none", 384
+
+        def embed(self, texts: Sequence[str]) -> list[Vector]:
+            raise EmbedderError("The embedding model is not here. Install it.")
+
+    store = CogneeStore(folder, embedder=NoModel())
+    with contextlib.closing(store), pytest.raises(StoreError, match="embedding model is not here") as told:
+        store.remember(BUCKET, [KEPT])
+    assert not isinstance(told.value, StoreDamagedError), "what is damaged is deleted and built anew"
 
 
 def test_garbage_is_collected_again_after_cognee_was_imported(opened: Callable[[], CogneeStore]) -> None:
