@@ -23,6 +23,9 @@ SHAPE = "SELECT COUNT FROM _ WHERE _ = ?"
 MENDED = Lesson(
     "b", "m", "How many bakers in Wels?", "SELECT COUNT(*) FROM Baker", "No such table.", RIGHT, "attempt:1"
 )
+ONLY_RAN = Lesson(
+    "b", "m", "How many bakers in Enns?", "SELECT COUNT(*) FROM Bkrs", "No such table.", RIGHT, "attempt:3"
+)
 UNMENDED = Lesson("b", "m", "How many bakers in Steyr?", "SELECT 1", "A person called it wrong.", "", "feedback:2")
 
 
