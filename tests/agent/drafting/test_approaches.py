@@ -21,7 +21,7 @@ QUESTION = "How many bakers are there in Graz?"
 RIGHT = "SELECT COUNT(*) FROM Bakers WHERE Town = 'Graz'"
 SHAPE = "SELECT COUNT FROM _ WHERE _ = ?"
 MENDED = Lesson(
-    "b", "m", "How many bakers in Wels?", "SELECT COUNT(*) FROM Baker", "No such table.", RIGHT, "attempt:1"
+    "b", "m", "How many bakers in Wels?", "SELECT COUNT(*) FROM Baker", "No such table.", RIGHT, "feedback:1"
 )
 ONLY_RAN = Lesson(
     "b", "m", "How many bakers in Enns?", "SELECT COUNT(*) FROM Bkrs", "No such table.", RIGHT, "attempt:3"
