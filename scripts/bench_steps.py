@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What `scripts/bench` measures, each step in a process of its own so that none warms or burdens another.
 
     python scripts/bench_steps.py STEP FOLDER [--quick]
