@@ -49,6 +49,9 @@ GROWTH = (1_000, 10_000, 100_000)
 LONGEST_WRITE = 600.0
 """Seconds after which no larger brain of the growth is written."""
 
+_AT_ONCE = 500
+"""Episodes that the ledger is told in one transaction."""
+
 _THINGS = {
     ("Customers",): "customers",
     ("Customers", "Orders"): "orders of a customer",
@@ -174,13 +177,15 @@ def _opened(folder: Path, drawn: bool) -> tuple[Ledger, CogneeStore, Embedder, l
 
 
 def write(episodes: int, drawn: bool, folder: Path) -> dict[str, Any]:
-    """Write the brain: into the ledger bucket by bucket, then into Cognee."""
+    """Write the brain: into the ledger, then into Cognee bucket by bucket, then the vectors of masked questions."""
     folder.mkdir(parents=True, exist_ok=True)
     ledger, store, embedder, _ = _opened(folder, drawn)
     begun = time.perf_counter()
-    with ledger.transaction() as entry:
-        for episode in itertools.islice(made_up(BUCKETS, seed=1), episodes):
-            entry.remember(episode)
+    made = itertools.islice(made_up(BUCKETS, seed=1), episodes)
+    while some := list(itertools.islice(made, _AT_ONCE)):
+        with ledger.transaction() as entry:
+            for episode in some:
+                entry.remember(episode)
     told = time.perf_counter()
     drain(ledger, store, text=indexed_text, folder=folder / "cognee", index="bench")
     written = time.perf_counter()
