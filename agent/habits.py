@@ -72,7 +72,7 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One query for the question that is asked, and the newest episode that says it."""
+    """One query for the question that is asked, and the newest episode that gives it."""
 
     template: Template
     sql: str
@@ -144,9 +144,7 @@ class Habits:
         key = (episode.id, episode.question)
         if key not in kept.learned:
             understood = self.understand(episode.question)
-            template = None
-            if understood.masked == episode.masked:
-                template = abstract(understood.grounding, episode.sql, lexicon=lexicon)
+            template = abstract(understood.grounding, episode.sql, lexicon=lexicon)
             kept.learned[key] = _Learned(episode, understood, template)
         return kept.learned[key]
 
@@ -165,7 +163,7 @@ class Habits:
                 assert one.template is not None, "only templates were told"
                 sql = fill(one.template, understood.grounding, lexicon=lexicon)
                 if sql is not None:
-                    ways.append(_Way(one.template, sql, alike[-1].episode))
+                    ways.append(_Way(one.template, sql, one.episode))
                     break
         return ways
 

@@ -498,6 +498,15 @@ def test_a_way_without_evidence_contradicts_all_the_same(brain: Brain) -> None:
     assert brain.ask(CATS) is None
 
 
+def test_two_ways_that_differ_in_order_contradict_each_other(brain: Brain) -> None:
+    question, sql = "List the animals by weight", "SELECT name FROM animals ORDER BY weight DESC"
+    brain.learn(question, sql)
+    brain.remember(question, "SELECT name FROM animals ORDER BY -weight")
+    assert brain.ask(question) is not None
+    brain.remember(question, "SELECT name FROM animals ORDER BY weight")
+    assert brain.ask(question) is None
+
+
 def test_a_contradiction_ends_when_it_is_forgotten(brain: Brain) -> None:
     brain.learn(*DOGS)
     wrong = brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", "COUNT(DISTINCT breed)"))
