@@ -97,7 +97,8 @@ class Conversation:
         before = self.previous
         if before is None or before.attempt.understood is None or asks_to_write(said):
             return Turned(said, said, "whole")
-        shown = Shown(before.attempt.result.columns, before.attempt.result.rows) if before.attempt.result else None
+        result = before.attempt.result
+        shown = Shown(result.columns, result.rows, result.truncated is not None) if result else None
         found = rewrite(before.attempt.understood, said, self.understand, shown)
         if found is not None:
             return Turned(said, found.question, "whole" if found.rule == "whole" else f"rule:{found.rule}")

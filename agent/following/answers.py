@@ -73,7 +73,7 @@ def _row(match: re.Match[str], answer: Shown) -> tuple[Cell, ...] | None:
     """The row that is pointed at; one that is not numbered only where there is no other."""
     word = (match["nth"] or "").casefold()
     if word in {"last", "bottom"}:
-        return answer.rows[-1]
+        return None if answer.cut else answer.rows[-1]
     if word or match["number"]:
         at = int(match["number"]) - 1 if match["number"] else _ORDINALS[word]
         return answer.rows[at] if 0 <= at < len(answer.rows) else None

@@ -22,10 +22,11 @@ Places = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The last answer as the user saw it."""
+    """The last answer. `cut` means that there were more rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    cut: bool = False
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,13 @@ def test_what_points_at_a_row_of_the_answer_is_its_name_if_it_is_one(
     assert _rewritten(northwind, previous, followup, BEST) == whole
 
 
+def test_the_last_row_is_not_known_where_the_answer_was_cut_off(northwind: Understand) -> None:
+    previous, rows = "Which customers brought the most revenue?", (("QUICK-Stop",), ("Ernst Handel",))
+    for cut, whole in ((False, "What did Ernst Handel order?"), (True, None)):
+        answer = Shown(("CompanyName",), rows, cut)
+        assert _rewritten(northwind, previous, "what did the last one order?", answer) == whole
+
+
 def test_a_row_is_pointed_at_only_where_there_is_an_answer_with_a_stored_name(northwind: Understand) -> None:
     previous, followup = "Which customer placed the most orders?", "what did they order?"
     for answer in (None, Shown(("n",), ()), Shown(("n",), ((31,),)), Shown(("n",), (("No Such Firm",),))):
