@@ -102,7 +102,7 @@ class Constants:
 
     def _is_constant_number(self, literal: exp.Literal, held: Compared | None) -> bool:
         number, around = _number(literal.name), literal.parent
-        if isinstance(around, exp.Limit) or (held is not None and self.names.ranks(held.other)):
+        if isinstance(around, exp.Limit | exp.Fetch) or (held is not None and self.names.ranks(held.other)):
             return number == 1 and (self.grounding.direction is not None or self.grounding.limit == 1)
         shown = around.parent if isinstance(around, exp.Alias) else around
         if isinstance(shown, exp.Select):
@@ -139,7 +139,9 @@ class Constants:
         if isinstance(node, exp.Or):
             return isinstance(node.parent, exp.Or) or self._is_said_or(node)
         if isinstance(node, exp.Is | exp.EQ | exp.NEQ) and isinstance(node.expression, exp.Null | exp.Boolean):
-            return self._is_said_absence(node)
+            return self._is_said_state(node.this)
+        if isinstance(node, exp.Column) and isinstance(node.parent, exp.Where | exp.Having | exp.Not | exp.Connector):
+            return self._is_said_state(node)
         if isinstance(node, exp.LT | exp.LTE | exp.GT | exp.GTE):
             left, right = self.names.column(node.this), self.names.column(node.expression)
             keyed = self._is_key(node.this) or self._is_key(node.expression)
@@ -172,12 +174,13 @@ class Constants:
         date = self.names.date_part(other)
         return self.names.column(other) if date is None else date.column
 
-    def _is_said_absence(self, node: exp.Expr) -> bool:
-        """Whether a column that must be there, or not, is spoken of, reckoned with elsewhere, or joins as a key."""
-        column = self.names.column(node.this)
-        if column is None or self._is_key(node.this) or self._names(column):
+    def _is_said_state(self, node: exp.Expr) -> bool:
+        """Whether a column that must be there or true, or not, is spoken of, used elsewhere, or joins as a key."""
+        column = self.names.column(node)
+        if column is None or self._is_key(node) or self._names(column):
             return True
-        others = (other for other in self.tree.find_all(exp.Column) if not isinstance(other.parent, exp.Is | exp.EQ))
+        states = exp.Is | exp.EQ | exp.Where | exp.Having | exp.Not | exp.Connector
+        others = (other for other in self.tree.find_all(exp.Column) if not isinstance(other.parent, states))
         return any(self.names.column(other) == column for other in others)
 
     def _is_key(self, other: exp.Expr) -> bool:

@@ -400,6 +400,8 @@ DOUBTS = [
     ("Which products of Seafood are in stock?", f"{IN_SEAFOOD} AND UnitsInStock > -1"),
     ("How many customers are in Germany?", "Customers WHERE Country = 'Germany' OR Region IS NULL"),
     ("How many products are in Seafood?", f"{IN_SEAFOOD} AND Discontinued = 0"),
+    ("How many products are in Seafood?", f"{IN_SEAFOOD} AND NOT Discontinued"),
+    ("How many products are in Seafood?", f"{IN_SEAFOOD} AND ReorderLevel"),
     ("When was Laura Callahan hired?", "Employees WHERE FirstName = 'Laura' OR LastName = 'Callahan'"),
     ("Is any product of Seafood sold out?", f"{IN_SEAFOOD} AND UnitsInStock < 1"),
 ]
