@@ -3,6 +3,7 @@
 
     .venv/bin/python scripts/write_readme.py             render from runs/reference/ (a test checks that it is)
     .venv/bin/python scripts/write_readme.py --measure   first ask the ten questions again, with and without memory
+    .venv/bin/python scripts/write_readme.py --habit     first form a habit in a fresh brain, and show it at work
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "runs" / "reference"
 TEN = REFERENCE / "ten-questions.json"
 TRANSCRIPT = REFERENCE / "transcript.txt"
+HABIT = REFERENCE / "habit.txt"
+CHAT = REFERENCE / "chat.txt"
 MODELS = ("1.5b", "0.5b")
 BUCKET_PARTS = {
     "all": "the team's own, tuned on",
@@ -34,12 +37,18 @@ BUCKET_PARTS = {
 FIRST = "Which five customers brought the most revenue in 1997?"
 sys.path.insert(0, str(ROOT))
 
+from agent.drafting.approaches import APPROACHES  # noqa: E402
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true", help="ask the ten questions again; takes some minutes")
-    if parser.parse_args().measure:
+    parser.add_argument("--habit", action="store_true", help="show a habit again; takes a minute")
+    given = parser.parse_args()
+    if given.measure:
         measure()
+    if given.habit:
+        show_habit()
     readme = ROOT / "README.md"
     readme.write_text(rendered(readme.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
@@ -83,17 +92,44 @@ def measure() -> None:
     TEN.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _transcript(brain: Path) -> str:
+def show_habit() -> None:
+    """Ask one question about three countries, call the answers good that are, and keep what the fourth prints."""
+    from agent.app import open_app, read_settings
+
+    asked = "How many customers are there in {}?"
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = read_settings(os.environ, brain=Path(scratch), model=MODELS[0])
+        with open_app(settings, say=lambda text: print(text, file=sys.stderr)) as app:
+            for country in ("Germany", "Mexico", "Italy"):
+                attempt = list(app.ask(asked.format(country)))[-1]
+                gold = app.run(app.check(f"SELECT COUNT(*) FROM Customers WHERE Country = '{country}'"))
+                if attempt.result is None or attempt.result.rows != gold.rows:
+                    raise SystemExit(f"The model answered wrong about {country}: {attempt.sql or attempt.message}")
+                app.feedback(attempt.id, verdict="good")
+        question = asked.format("Spain")
+        HABIT.write_text(f'$ hebbql ask "{question}"\n{_transcript(Path(scratch), question)}', encoding="utf-8")
+
+
+def _transcript(brain: Path, question: str = FIRST) -> str:
     """What the first command of the README prints, in a brain that is set up already."""
     code = "from agent.doors.cli import main; main()"
-    command = [sys.executable, "-c", code, "ask", "--brain", str(brain), FIRST]
-    environ = os.environ | {"COLUMNS": "100"}
+    command = [sys.executable, "-c", code, "ask", question]
+    environ = os.environ | {"COLUMNS": "100", "HEBBQL_BRAIN": str(brain)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environ)
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
 
 
 def _transcript_part() -> str:
     return f'```console\n$ scripts/ask "{FIRST}"\n{TRANSCRIPT.read_text(encoding="utf-8").strip(chr(10))}\n```'
+
+
+def _habit_part() -> str:
+    return f"```console\n{HABIT.read_text(encoding='utf-8').strip(chr(10))}\n```"
+
+
+def _chat_part() -> str:
+    """A chat with the 1.5b at 100 columns; spaces at the ends of lines are taken off."""
+    return f"```console\n{CHAT.read_text(encoding='utf-8').strip(chr(10))}\n```"
 
 
 def _ten_part() -> str:
@@ -151,11 +187,43 @@ def _help_part() -> str:
     return "```console\n" + "\n\n".join(shown) + "\n```"
 
 
+def _speed_part() -> str:
+    """The figures that have a bound, from `scripts/bench --write`."""
+    found = json.loads((REFERENCE / "bench.json").read_text(encoding="utf-8"))
+    on = found["machine"]
+    lines = [f"Measured on {on['cpu']}, {on['cores']} cores, {on['ram_gb']} GB, Python {on['python']}:", ""]
+    lines += ["| what | measured | bound | |", "|---|---|---|---|"]
+    for name, section in found["sections"].items():
+        for one in section["figures"]:
+            if one["bound"] is None or one["value"] is None:
+                continue
+            met = "met" if one["met"] else "**missed**"
+            lines.append(f"| {name}: {one['name']} | {one['value']:.3g} {one['unit']} | {one['bound']:g} | {met} |")
+    return "\n".join(lines)
+
+
+def _approaches_part() -> str:
+    """What each approach alone comes to, from `scripts/measure_answers.py --approach NAME --write`."""
+    lines = ["| approach | what the model is asked | model | right | tokens per right answer |", f"|{'---|' * 5}"]
+    for approach in APPROACHES:
+        for path in sorted(REFERENCE.glob(f"approach-{approach.name}-development-*.json")):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            figures = found["arms"]["memory"]
+            right = f"{figures['right']} of {figures['questions']}"
+            tokens = sum((figures["tokens_per_right_answer"] or {}).values())
+            lines.append(f"| {approach.name} | {approach.about} | {found['model']} | {right} | {tokens:,} |")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "transcript": _transcript_part,
     "ten questions": _ten_part,
     "figures": _figures_part,
     "buckets": _buckets_part,
+    "habit": _habit_part,
+    "chat": _chat_part,
+    "speed": _speed_part,
+    "approaches": _approaches_part,
     "help": _help_part,
 }
 
