@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Level = Literal["bucket", "kind", "tables", "family"]
 
 MOST_DATASETS = 6
-"""Datasets searched for one question. Cognee keeps six open; a seventh closes the first."""
+"""Datasets searched for one question, at most. Each costs 2 ms of processor time."""
 
 _PER_DATASET = 16
 _WORDS_LOOKED_AT = 40
