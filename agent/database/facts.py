@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from agent.database.naming import quoted
 from agent.database.result import QueryFailed, Result
@@ -26,21 +25,9 @@ _NO_TEXT = re.compile(r"json|bytea|bool|\[|array|xml|tsvector|tsquery|unknown|ge
 _DATE = re.compile(r"(date|timestamp)\b", re.I)
 _NUMBER = re.compile(r"(\w*int(eger)?|\w*serial|numeric|decimal|real|double|float|money)\b", re.I)
 
-
-@dataclass(frozen=True, slots=True)
-class FactQuery:
-    """SQL of this module and how far it may go."""
-
-    sql: str
-    rows: int
-    bytes: int
-    seconds: float = _ONE_QUERY
-
-
-Run = Callable[[Sequence[FactQuery], float], Sequence[Result | QueryFailed]]
-"""Runs queries in order and gives what came of each; begins none after a time of `time.monotonic()`."""
-_Reading = Generator[FactQuery, Result, dict[str, ColumnFacts]]
-"""Yields queries and is sent their results; one that fails is raised where it was yielded. Gives facts by column."""
+Run = Callable[[str, float, int, int], Result]
+"""Runs SQL of this module: text, seconds, rows, bytes."""
+_Within = Callable[[str, int, int], Result]
 
 
 def read_facts(schema: Schema, run: Run, *, deadline: float = 10.0) -> Facts:
@@ -51,78 +38,61 @@ def read_facts(schema: Schema, run: Run, *, deadline: float = 10.0) -> Facts:
     """
     until = time.monotonic() + deadline
     only_views = all(table.is_view for table in schema.tables)
-    read = [table for table in schema.tables if only_views or not table.is_view]
-    readings: list[tuple[str, _Reading]]
-    if schema.dialect == "sqlite":
-        readings = [(table.name, _sqlite_column(table, column)) for table in read for column in table.columns]
-    else:
-        readings = [(table.name, _postgres_table(table)) for table in read]
-    found = _together(readings, run, until)
-    return Facts(
-        tuple(
-            found.get((table.name, column.name)) or ColumnFacts(table.name, column.name)
-            for table in schema.tables
-            for column in table.columns
-        )
-    )
+    read = _sqlite_table if schema.dialect == "sqlite" else _postgres_table
+
+    def within(sql: str, rows: int, size: int) -> Result:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise QueryFailed("There is no time left.", kind="deadline")
+        return run(sql, min(left, _ONE_QUERY), rows, size)
+
+    known: list[ColumnFacts] = []
+    for table in schema.tables:
+        found = read(table, within) if only_views or not table.is_view else {}
+        known += [found.get(column.name) or ColumnFacts(table.name, column.name) for column in table.columns]
+    return Facts(tuple(known))
 
 
-def _together(readings: Sequence[tuple[str, _Reading]], run: Run, until: float) -> dict[tuple[str, str], ColumnFacts]:
-    """Let all readings take their next step at once, until each is done: few waits, however many columns."""
-    found: dict[tuple[str, str], ColumnFacts] = {}
-    answers: list[tuple[str, _Reading, Result | QueryFailed | None]] = [(name, one, None) for name, one in readings]
-    while answers:
-        asked: list[tuple[str, _Reading, FactQuery]] = []
-        for name, reading, answer in answers:
-            try:
-                if isinstance(answer, QueryFailed):
-                    asked.append((name, reading, reading.throw(answer)))
-                else:
-                    asked.append((name, reading, next(reading) if answer is None else reading.send(answer)))
-            except StopIteration as done:
-                found |= {(name, column): facts for column, facts in done.value.items()}
-            except QueryFailed:
-                continue
-        results = run([query for _, _, query in asked], until) if asked else ()
-        answers = [(name, reading, result) for (name, reading, _), result in zip(asked, results, strict=True)]
+def _sqlite_table(table: Table, run: _Within) -> dict[str, ColumnFacts]:
+    found = {}
+    for column in table.columns:
+        with contextlib.suppress(QueryFailed):
+            found[column.name] = _sqlite_column(table, column, run)
     return found
 
 
-def _sqlite_column(table: Table, column: Column) -> _Reading:
+def _sqlite_column(table: Table, column: Column, run: _Within) -> ColumnFacts:
     name, source = quoted(column.name), quoted(table.name)
     # A subquery would carry whole rows; this names one column, so long values of others are never loaded.
     some = f"(SELECT {name} AS v FROM {source} LIMIT {SCANNED_ROWS + 1})"
-    profile = (
-        yield FactQuery(
-            f"SELECT count(*), sum(typeof(v) = 'text'), sum(typeof(v) IN ('integer', 'real')), count(v), "
-            f"sum(typeof(v) = 'text' AND v GLOB '{_ISO_GLOB}'), min(v), max(v) FROM {some}",
-            1,
-            1_000_000,
-        )
+    profile = run(
+        f"SELECT count(*), sum(typeof(v) = 'text'), sum(typeof(v) IN ('integer', 'real')), count(v), "
+        f"sum(typeof(v) = 'text' AND v GLOB '{_ISO_GLOB}'), min(v), max(v) FROM {some}",
+        1,
+        1_000_000,
     ).rows[0]
     rows, texts, numbers, filled, dates = (int(n or 0) for n in profile[:5])
     sampled = rows > SCANNED_ROWS
     facts = ColumnFacts(table.name, column.name)
     if not filled:
-        return {column.name: facts}
+        return facts
     if numbers == filled or dates == filled:
         low, high = profile[5:]
         if sampled:
             whole = f"SELECT (SELECT min({name}) FROM {source}), (SELECT max({name}) FROM {source})"
-            low, high = (yield FactQuery(whole, 1, 1_000_000)).rows[0]
-        ranged = ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), dates == filled)
-        return {column.name: ranged}
+            low, high = run(whole, 1, 1_000_000).rows[0]
+        return ColumnFacts(table.name, column.name, (), False, _shown(low), _shown(high), dates == filled)
     if not texts:
-        return {column.name: facts}
-    found = yield FactQuery(
+        return facts
+    found = run(
         f"SELECT DISTINCT v FROM {some} WHERE typeof(v) = 'text' ORDER BY v COLLATE BINARY LIMIT {MOST_VALUES + 1}",
         MOST_VALUES + 1,
         4_000_000,
     )
-    return {column.name: _with_values(facts, found, sampled=sampled)}
+    return _with_values(facts, found, sampled=sampled)
 
 
-def _postgres_table(table: Table) -> _Reading:
+def _postgres_table(table: Table, run: _Within) -> dict[str, ColumnFacts]:
     source = quoted(table.name.removeprefix(f"{table.namespace}."), "postgres")
     if table.namespace:
         source = f"{quoted(table.namespace, 'postgres')}.{source}"
@@ -131,9 +101,7 @@ def _postgres_table(table: Table) -> _Reading:
     texts = [name for name, kind in kinds.items() if name not in ranged and not _NO_TEXT.search(kind)]
     found: dict[str, ColumnFacts] = {}
     try:
-        counted = yield FactQuery(
-            f"SELECT count(*) FROM (SELECT 1 FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s", 1, 1_000
-        )
+        counted = run(f"SELECT count(*) FROM (SELECT 1 FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s", 1, 1_000)
     except QueryFailed:
         return found
     sampled = counted.rows[0] > (SCANNED_ROWS,)
@@ -141,12 +109,12 @@ def _postgres_table(table: Table) -> _Reading:
         some = f"(SELECT {quoted(name, 'postgres')}::text AS v FROM {source} LIMIT {SCANNED_ROWS + 1}) AS s"
         distinct = f'SELECT DISTINCT v COLLATE "C" AS v FROM {some} WHERE v IS NOT NULL'
         with contextlib.suppress(QueryFailed):
-            values = yield FactQuery(f"{distinct} ORDER BY 1 LIMIT {MOST_VALUES + 1}", MOST_VALUES + 1, 4_000_000)
+            values = run(f"{distinct} ORDER BY 1 LIMIT {MOST_VALUES + 1}", MOST_VALUES + 1, 4_000_000)
             found[name] = _with_values(ColumnFacts(table.name, name), values, sampled=sampled)
     if ranged:
         with contextlib.suppress(QueryFailed):
             ends = [f"{end}({quoted(name, 'postgres')})::text" for name in ranged for end in ("min", "max")]
-            row = (yield FactQuery(f"SELECT {', '.join(ends)} FROM {source}", 1, 1_000_000)).rows[0]
+            row = run(f"SELECT {', '.join(ends)} FROM {source}", 1, 1_000_000).rows[0]
             for n, name in enumerate(ranged):
                 low, high = _shown(row[2 * n]), _shown(row[2 * n + 1])
                 found[name] = ColumnFacts(table.name, name, (), False, low, high, bool(_DATE.match(kinds[name])))

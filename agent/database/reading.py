@@ -10,15 +10,15 @@ import sqlite3
 import stat
 import sys
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from agent.database.facts import FactQuery, read_facts
+from agent.database.facts import read_facts
 from agent.database.functions import ALLOWED
 from agent.database.naming import fold
-from agent.database.result import DatabaseUnusableError, QueryFailed, Result
+from agent.database.result import DatabaseUnusableError, Result
 from agent.database.runner import Limits, Runner
 from agent.database.schema import Column, Facts, ForeignKey, Schema, Table
 
@@ -100,9 +100,8 @@ class Database:
         if self._tidy is not None:
             _tidy(self._tidy)
 
-    def _read(self, wanted: Sequence[FactQuery], until: float) -> list[Result | QueryFailed]:
-        limited = [(query.sql, Limits(query.seconds, query.rows, query.bytes)) for query in wanted]
-        return self._runner.run_many(limited, until=until)
+    def _read(self, sql: str, seconds: float, rows: int, size: int) -> Result:
+        return self._runner.run(sql, Limits(seconds, rows, size))
 
 
 def open_database(url: str, *, deadline: float = 10.0, row_cap: int = 1_000, byte_cap: int = 1_000_000) -> Database:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,6 @@ from agent.database.schema import Schema
 GRACE = 1.0
 """Seconds past the deadline after which the worker is killed."""
 _START = 15.0
-_SENT_AT_ONCE = 12_000
-"""Bytes of requests that a pipe surely holds while the worker is still answering: more could block both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +64,29 @@ class Runner:
         Raises:
             QueryFailed: the database could not run it, or a limit was met; the reason says what to do.
         """
+        request = {"sql": sql, "deadline": limits.deadline, "rows": limits.rows, "bytes": limits.bytes}
         with self._lock:
-            found = self._exchange([_request(sql, limits)], [limits])[0]
-        if isinstance(found, QueryFailed):
-            raise found
-        return found
-
-    def run_many(self, wanted: Sequence[tuple[str, Limits]], *, until: float) -> list[Result | QueryFailed]:
-        """Run queries one after the other, each sent before the one before is answered: a wait for all, not for each.
-
-        What came of each, in order; none is begun after `until` (of `time.monotonic()`). Never raises for a query.
-        """
-        found: list[Result | QueryFailed] = []
-        with self._lock:
-            while len(found) < len(wanted):
-                requests: list[bytes] = []
-                size = 0
-                for sql, limits in wanted[len(found) :]:
-                    request = _request(sql, limits, until)
-                    size += len(request)
-                    if requests and size > _SENT_AT_ONCE:
-                        break
-                    requests.append(request)
-                try:
-                    rest = [limits for _, limits in wanted[len(found) : len(found) + len(requests)]]
-                    found += self._exchange(requests, rest)
-                except QueryFailed as failed:  # no worker can be started
-                    found += [failed] * (len(wanted) - len(found))
-        return found
+            try:
+                reply = self._exchange(request, limits.deadline + GRACE)
+            except _WorkerGoneError as gone:
+                self._kill()
+                if str(gone) == "late":
+                    raise self._failed("deadline", "", limits) from None
+                raise QueryFailed(
+                    f"The process that runs SQL ended ({gone}), as when a query needs too much memory. Ask for less.",
+                    kind="worker",
+                ) from None
+            except BaseException:
+                self._kill()
+                raise
+        if "error" in reply:
+            raise self._failed(reply["error"], reply["message"], limits)
+        return Result(
+            columns=tuple(reply["columns"]),
+            rows=tuple(tuple(_cell(value) for value in row) for row in reply["rows"]),
+            truncated=reply["truncated"],
+            seconds=reply["seconds"],
+        )
 
     def wake(self) -> None:
         """Start the worker and go on without waiting for it. What goes wrong is said by the first query."""
@@ -109,31 +101,7 @@ class Runner:
 
     # The process
 
-    def _exchange(self, requests: Sequence[bytes], limits: Sequence[Limits]) -> list[Result | QueryFailed]:
-        """Send requests, then wait for their answers. Gives fewer where the worker ended; the last says how.
-
-        Raises:
-            QueryFailed: no worker can be started.
-        """
-        found: list[Result | QueryFailed] = []
-        try:
-            process = self._started()
-            try:
-                for request in requests:
-                    _send(process, request)
-                for limit in limits:
-                    found.append(self._read(_receive(process, limit.deadline + GRACE), limit))
-            except (BrokenPipeError, EOFError):
-                raise _WorkerGoneError(f"exit code {_code(process)}") from None
-        except _WorkerGoneError as gone:
-            self._kill()
-            found.append(self._gone(gone, limits[len(found)]))
-        except BaseException:
-            self._kill()
-            raise
-        return found
-
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _exchange(self, request: dict[str, Any], patience: float) -> dict[str, Any]:
         if self._process is None or self._process.poll() is not None:
             self._kill()
             self._start()
@@ -141,7 +109,11 @@ class Runner:
         assert process is not None
         if not self._ready:
             self._wait_for(process)
-        return process
+        try:
+            _send(process, request)
+            return _receive(process, patience)
+        except (BrokenPipeError, EOFError):
+            raise _WorkerGoneError(f"exit code {_code(process)}") from None
 
     def _start(self) -> None:
         """Start a worker and tell it what to open; it opens that while we go on."""
@@ -154,7 +126,7 @@ class Runner:
             start_new_session=True,
         )
         with contextlib.suppress(BrokenPipeError):  # it ended at once; waiting for it will tell
-            _send(self._process, _framed(self._target))
+            _send(self._process, self._target)
 
     def _wait_for(self, process: subprocess.Popen[bytes]) -> None:
         try:
@@ -177,24 +149,6 @@ class Runner:
 
     # Words
 
-    def _read(self, reply: dict[str, Any], limits: Limits) -> Result | QueryFailed:
-        if "error" in reply:
-            return self._failed(reply["error"], reply["message"], limits)
-        return Result(
-            columns=tuple(reply["columns"]),
-            rows=tuple(tuple(_cell(value) for value in row) for row in reply["rows"]),
-            truncated=reply["truncated"],
-            seconds=reply["seconds"],
-        )
-
-    def _gone(self, gone: _WorkerGoneError, limits: Limits) -> QueryFailed:
-        if str(gone) == "late":
-            return self._failed("deadline", "", limits)
-        return QueryFailed(
-            f"The process that runs SQL ended ({gone}), as when a query needs too much memory. Ask for less.",
-            kind="worker",
-        )
-
     def _failed(self, kind: str, message: str, limits: Limits) -> QueryFailed:
         words = {
             "deadline": f"The query ran longer than {limits.deadline:g} seconds and was stopped. "
@@ -207,19 +161,10 @@ class Runner:
         return QueryFailed(words.get(kind) or _explained(message, self._schema), kind=kind)
 
 
-def _request(sql: str, limits: Limits, until: float | None = None) -> bytes:
-    request = {"sql": sql, "deadline": limits.deadline, "rows": limits.rows, "bytes": limits.bytes}
-    return _framed(request if until is None else {**request, "until": until})
-
-
-def _framed(message: dict[str, Any]) -> bytes:
-    body = json.dumps(message).encode()
-    return struct.pack(">I", len(body)) + body
-
-
-def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
+def _send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
     assert process.stdin is not None
-    process.stdin.write(message)
+    body = json.dumps(message).encode()
+    process.stdin.write(struct.pack(">I", len(body)) + body)
     process.stdin.flush()
 
 

@@ -319,11 +319,6 @@ def serve(receive: Callable[[], dict[str, Any] | None], send: Callable[[dict[str
         send({"error": "start", "message": f"{type(problem).__name__}: {problem}"})
         return
     while (request := receive()) is not None:
-        if "until" in request:  # one of many that were sent at once: time has passed since
-            request["deadline"] = min(request["deadline"], request["until"] - time.monotonic())
-            if request["deadline"] <= 0:
-                send({"error": "deadline", "message": ""})
-                continue
         signal.setitimer(signal.ITIMER_REAL, request["deadline"] + _GRACE)
         try:
             reply = answer(database, request)

@@ -20,7 +20,7 @@ import pytest
 
 from agent.database.functions import ALLOWED
 from agent.database.reading import Database, open_database
-from agent.database.result import QueryFailed, Result
+from agent.database.result import QueryFailed
 from agent.database.runner import Limits, Runner
 
 NORTHWIND = Path(__file__).parents[3] / "data" / "northwind.sqlite"
@@ -257,59 +257,6 @@ def test_errors_name_the_nearest_real_names() -> None:
             with pytest.raises(QueryFailed) as failed:
                 database.run(sql)
             assert words in failed.value.reason, failed.value.reason
-
-
-SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900000000) SELECT count(*) FROM n"
-
-
-def said(found: Result | QueryFailed) -> object:
-    return found.kind if isinstance(found, QueryFailed) else found.rows[0][0]
-
-
-def test_many_are_answered_in_order_and_one_that_fails_stops_no_other(runner: Runner) -> None:
-    wanted = [(f"SELECT {number}, '{'x' * 700}'", Limits()) for number in range(60)]
-    wanted[7] = ("SELECT Nothing FROM Customers", Limits())
-    wanted[30] = (SLOW, Limits(deadline=0.2))
-    found = runner.run_many(wanted, until=time.monotonic() + 20)
-    expected = [*range(7), "error", *range(8, 30), "deadline", *range(31, 60)]
-    assert [said(one) for one in found] == expected
-
-
-def test_answers_larger_than_a_pipe_holds_block_nobody(runner: Runner) -> None:
-    sql = f"SELECT printf('%.60000c', 'x'), '{'y' * 5_000}'"  # together more than a pipe holds, either way
-    runner.run("SELECT 1", Limits())
-    assert runner.pid is not None
-    blocked = threading.Timer(15, os.kill, (runner.pid, signal.SIGKILL))
-    blocked.start()
-    found = runner.run_many([(sql, Limits())] * 40, until=time.monotonic() + 20)
-    blocked.cancel()
-    assert [len(str(said(one))) for one in found] == [60_000] * 40
-
-
-def test_of_many_none_is_begun_when_time_is_up(runner: Runner) -> None:
-    runner.run("SELECT 1", Limits())
-    began = time.monotonic()
-    found = runner.run_many([("SELECT 1", Limits()), *[(SLOW, Limits(deadline=5.0))] * 5], until=began + 0.4)
-    assert [said(one) for one in found] == [1, *["deadline"] * 5]
-    assert time.monotonic() - began < 3
-    assert runner.run("SELECT 2", Limits()).rows == ((2,),)
-
-
-def test_a_worker_that_dies_amid_many_fails_one_and_another_goes_on(runner: Runner) -> None:
-    runner.run("SELECT 1", Limits())
-    pid = runner.pid
-    assert pid is not None
-    killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
-    killer.start()
-    found = runner.run_many([("SELECT 1", Limits()), (SLOW, Limits(deadline=8.0)), ("SELECT 3", Limits())], until=1e12)
-    assert [said(one) for one in found] == [1, "worker", 3] and runner.pid != pid
-    killer.join()
-
-
-def test_many_of_a_worker_that_cannot_start_all_say_so() -> None:
-    lost = Runner({"open": "postgres", "path": []})
-    found = lost.run_many([("SELECT 1", Limits())] * 3, until=time.monotonic() + 5)
-    assert [said(one) for one in found] == ["worker"] * 3
 
 
 def test_closing_ends_the_worker(runner: Runner) -> None:
