@@ -51,7 +51,6 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
-from procedural.choosing import score
 from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
@@ -207,6 +206,7 @@ class App:
     opened: ExitStack = field(repr=False)
     _warming: Thread | None = field(default=None, init=False, repr=False)
     _lexicon: Lexicon | None = field(default=None, init=False, repr=False)
+    _stable: str | None = field(default=None, init=False, repr=False)
     _ready_to_recall: bool = field(default=False, init=False, repr=False)
 
     @property
@@ -253,14 +253,16 @@ class App:
     def vectors(self) -> KeptVectors:
         return KeptVectors(ledger=self.ledger, embedder=self.embedder)
 
-    @cached_property
+    @property
     def stable(self) -> str:
         """What every prompt begins with; for a hosted model, whose cache keeps it, with the whole glossary.
 
         A small local one is shown only the words that a question links to: all of them gained nothing (EXPERIMENTS).
         """
-        glossary = self.semantic.glossary() if is_hosted(self.model) else ()
-        return stable_part(self.schema, self.database.facts, glossary)
+        if self._stable is None:
+            glossary = self.semantic.glossary() if is_hosted(self.model) else ()
+            self._stable = stable_part(self.schema, self.database.facts, glossary)
+        return self._stable
 
     def ask(self, question: str) -> Iterator[Attempt]:
         """Answer a question; yields the growing attempt. A model is fetched and loaded only if a draft is wanted.
@@ -383,23 +385,19 @@ class App:
 
     def material(self, understood: Understood) -> Material:
         """What prompts are written from. A large schema is narrowed to what the question links to."""
-        large = is_large(self.schema)
+        large, shape = is_large(self.schema), ""
+        lessons = Lessons(self.ledger).of(understood.bucket) if self.memory else ()
+        if self.memory:
+            with self.ledger.connection() as connection:
+                shape = self.synapses.strongest(connection, understood.bucket, "skeleton", time.time())
         return Material(
             stable=narrowed_part(self.schema, self.database.facts, understood) if large else self.stable,
             dialect=self.schema.dialect,
             facts=self.settings.facts,
             understand=self.understand,
-            shape=self._best_shape(understood.bucket) if self.memory else "",
-            lessons=Lessons(self.ledger).of(understood.bucket) if self.memory else (),
+            shape=shape,
+            lessons=lessons,
         )
-
-    def _best_shape(self, bucket: str) -> str:
-        """The skeleton that does best in a bucket, or `""` where none was right more often than wrong."""
-        now = time.time()
-        with self.ledger.connection() as connection:
-            known = self.synapses.synapses(connection, bucket, kind="skeleton")
-        good = [synapse for synapse in known if synapse.successes > synapse.failures]
-        return max(good, key=lambda synapse: score(synapse, now)).target if good else ""
 
     def _get_model_ready(self) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled.
@@ -434,8 +432,7 @@ class App:
         """Add a term to the glossary. Raises TeachingError."""
         term = read_teaching(text, self.schema)
         new = self.semantic.teach(term)
-        self._lexicon = None
-        self.__dict__.pop("stable", None)
+        self._lexicon = self._stable = None
         what = term.expression or term.meaning
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
     select,
 )
 
-from procedural.choosing import Choice, ranked
+from procedural.choosing import Choice, ranked, score
 from procedural.synapse import Synapse, Target, TargetKind, new_synapse, reinforce
 
 METADATA = MetaData()
@@ -184,6 +184,12 @@ class SynapseStore:
             else:
                 same_tables.setdefault(one.target, []).append(one)
         return ranked(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables)
+
+    def strongest(self, connection: Connection, bucket: str, kind: TargetKind, at: float) -> str:
+        """The target of a kind that does best in a bucket, or `""` where none was right more often than wrong."""
+        known = self.synapses(connection, bucket, kind=kind)
+        good = [synapse for synapse in known if synapse.successes > synapse.failures]
+        return max(good, key=lambda synapse: score(synapse, at)).target if good else ""
 
     def _fired_before(self, connection: Connection, bucket: Bucket, targets: Sequence[Target]) -> dict[Target, Synapse]:
         """Those of the targets that the bucket has synapses to. A name of another kind is found too, and left out."""

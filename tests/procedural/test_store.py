@@ -316,3 +316,13 @@ def test_the_steps_of_a_firing_are_told_in_its_order(connection: Connection) -> 
         store.fire(connection, GERMANY, together, 1.0, 0.0)
     steps = ["synapse approach", "synapse episode", "synapse skeleton"]
     assert told == ["bucket row", *steps, *steps]
+
+
+def test_the_strongest_of_a_kind_is_what_was_right_more_often_than_wrong(
+    store: SynapseStore, connection: Connection
+) -> None:
+    assert store.strongest(connection, GERMANY.bucket, "skeleton", 0.0) == ""
+    for shape, reward in (("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 1.0), ("B", 0.0), ("C", 0.0)):
+        store.fire(connection, GERMANY, [Target("skeleton", shape), approach("direct")], reward, 0.0)
+    assert store.strongest(connection, GERMANY.bucket, "skeleton", 0.0) == "B"
+    assert store.strongest(connection, "elsewhere", "skeleton", 0.0) == ""
