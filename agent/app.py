@@ -6,13 +6,14 @@ Only this file knows every concrete class. The doors see what stands here.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
+from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
 from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
@@ -79,6 +81,9 @@ FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
 
 _MANY_CHANGES = 40
 _SHORTEST_ID = 4
+_CLAUSES = (
+    rb"WHERE|AND|OR|AS|JOIN|INNER|LEFT|RIGHT|FULL|CROSS|ON|GROUP|HAVING|ORDER|LIMIT|OFFSET|UNION|INTERSECT|EXCEPT"
+)
 
 Say = Callable[[str], None]
 DownloadProgress = Callable[[int, int, str], None]
@@ -487,10 +492,11 @@ class App:
         Raises:
             StoreError: the store still holds one of them.
         """
+        spelling = partial(one_spelling, dialect=self.schema.dialect)
         with self.ledger.transaction() as entry:
             for episode in episodes:
                 if erase:
-                    entry.erase(episode.id, "asked for")
+                    entry.erase(episode.id, "asked for", spelling=spelling)
                 else:
                     entry.forget(episode.id, "asked for")
         self.bring_up_to_date()
@@ -505,8 +511,12 @@ class App:
         states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
         proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
         if erase:
-            held = files_holding(self.folder, [episode.question for episode in episodes])
-            proof.append(f"files searched for the questions' words: {len(held)} hold them {', '.join(held)}".rstrip())
+            for what, texts in (
+                ("the questions' words", [episode.question for episode in episodes]),
+                ("their SQL", [episode.sql for episode in episodes]),
+            ):
+                held = files_holding(self.folder, texts)
+                proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
         return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
 
@@ -649,10 +659,15 @@ def _verdict(word: str | None, sql: str | None) -> Verdict:
 
 
 def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:
-    """Name the files below a folder that hold one of the texts, in UTF-8, byte for byte."""
-    wanted = [text.encode() for text in texts]
+    """Name the files below a folder that hold one of the texts, plainly or as JSON, in any case of its letters A-Z.
+
+    A query does not count where its next clause follows: that is another query.
+    """
+    ways = {way for text in texts for way in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])}
+    wanted = b"|".join(re.escape(way.encode("utf-8", "replace")) for way in sorted(ways, key=len, reverse=True))
+    found = re.compile(rb"(?:%s)(?! (?-i:%s)\b)" % (wanted, _CLAUSES), re.IGNORECASE)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [str(path.relative_to(folder)) for path in files if any(text in path.read_bytes() for text in wanted)]
+    return [str(path.relative_to(folder)) for path in files if texts and found.search(path.read_bytes())]
 
 
 def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:

@@ -23,6 +23,11 @@ def episode_id(bucket: str, masked: str, sql: str) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, "\x1f".join((bucket, masked, sql)))
 
 
+def plain(text: str) -> str:
+    """Text of which an id can be made: without half surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """What worked once. Origin and verifier are set when it is written and never edited.

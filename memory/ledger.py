@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 import time
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, se
 
 from memory import lexicon, vectors
 from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
-from memory.episode import Episode
+from memory.episode import Episode, episode_id, plain
 from memory.errors import (
     BrainDamagedError,
     BrainForeignError,
@@ -127,6 +128,10 @@ class Verification:
         return not self.problems
 
 
+Spelling = Callable[[str], str]
+"""Writes SQL as episodes have it, and leaves alone what it cannot read."""
+
+
 def _nothing(_step: str) -> None:
     """The hook between writes that does nothing."""
 
@@ -227,8 +232,11 @@ class Transaction:
         self._queue(position, "forget", known.bucket, str(id))
         return True
 
-    def erase(self, id: uuid.UUID, reason: str = "") -> bool:
+    def erase(self, id: uuid.UUID, reason: str = "", *, spelling: Spelling = str.strip) -> bool:
         """Take an episode's content out of everything, and out of every attempt and lesson that shows it.
+
+        An attempt or lesson shows it where it names it, asks its question, however that is written, or has its SQL
+        for its masked question; `spelling` brings the SQL of attempts into the form in which episodes keep it.
 
         What stays is that an episode with this id was there, and the hashes of what is gone. The bucket's dataset
         is queued to be written anew without it. False, and no change, when it was erased before and nothing has
@@ -238,7 +246,7 @@ class Transaction:
             UnknownEpisodeError: there is no such episode.
         """
         known = self._known(id)
-        gone = self._showing(id)
+        gone = self._showing(id, spelling)
         if known.state == "erased" and not gone:
             return False
         position = self.append(
@@ -341,9 +349,9 @@ class Transaction:
             raise UnknownEpisodeError(f"No episode has the id {id}. List them with: hebbql forget --help.")
         return row
 
-    def _showing(self, id: uuid.UUID) -> list[int]:
+    def _showing(self, id: uuid.UUID, spelling: Spelling) -> list[int]:
         """Positions of all contents that hold the episode: its own; lessons with its question or SQL; attempts that
-        name it or such a lesson, or ask its question; and the lessons of those attempts.
+        name it or such a lesson, ask its question, or have its SQL; and the lessons of those attempts.
         """
         own = select(LEDGER.c.position).where(
             LEDGER.c.subject == str(id),
@@ -353,35 +361,76 @@ class Transaction:
         kept = kept.join(LEDGER, LEDGER.c.position == CONTENT.c.position).where(CONTENT.c.body.is_not(None))
         found = set(self.connection.execute(kept.where(LEDGER.c.position.in_(own))).scalars())
         bodies = [json.loads(row.body) for row in self.connection.execute(kept.where(LEDGER.c.position.in_(found)))]
-        questions = {body["question"] for body in bodies if body.get("question")}
-        marks = [str(id), *(canonical({"": question})[4:-1] for question in questions)]
+        traces = _Traces.of(id, bodies, spelling)
         telling = kept.where(LEDGER.c.kind.in_((EventKind.LESSON_LEARNED, EventKind.LESSON_RESOLVED)))
-        lessons = self.connection.execute(telling).all()
+        lessons = [(row, json.loads(row.body)) for row in self.connection.execute(telling)]
         told = set(
             self.connection.execute(
                 select(LESSONS.c.id).where((LESSONS.c.wrong == str(id)) | (LESSONS.c.fix == str(id)))
             ).scalars()
         )
-        written = {body["sql"] for body in bodies if "sql" in body}
-        for row in lessons:
-            lesson = json.loads(row.body)
-            if {lesson["wrong_sql"], lesson["fix_sql"]} & written or any(mark in row.body for mark in marks):
-                told.add(row.subject)
+        told.update(row.subject for row, lesson in lessons if traces.in_lesson(row.body, lesson))
         trying = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
-        shown = kept.where(LEDGER.c.kind.in_(trying))
-        attempts = {
-            row.subject
-            for row in self.connection.execute(shown.execution_options(yield_per=200))
-            if any(mark in row.body for mark in (*marks, *told))
-        }
+        shown = kept.where(LEDGER.c.kind.in_(trying)).order_by(LEDGER.c.position)
+        attempts: set[str] = set()
+        asked: dict[str, tuple[str, str]] = {}
+        for row in self.connection.execute(shown.execution_options(yield_per=200)):
+            body = json.loads(row.body)
+            if "masked" in body and "bucket" in body:
+                asked[row.subject] = body["bucket"], body["masked"]
+            if any(name in row.body for name in told) or traces.in_attempt(row.body, body, asked.get(row.subject)):
+                attempts.add(row.subject)
         for attempt in sorted(attempts):
             whole = shown.where(LEDGER.c.subject == attempt)
             found.update(self.connection.execute(whole).scalars("position"))
-        for row in lessons:
-            if json.loads(row.body)["origin"].partition(":")[2] in attempts:
-                told.add(row.subject)
-        found.update(row.position for row in lessons if row.subject in told)
+        told.update(row.subject for row, lesson in lessons if lesson["origin"].partition(":")[2] in attempts)
+        found.update(row.position for row, _ in lessons if row.subject in told)
         return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """By what an episode is found in other contents: its id, its questions in any writing, and its SQL."""
+
+    id: uuid.UUID
+    marks: tuple[str, ...]
+    questions: frozenset[str]
+    written: frozenset[str]
+    spelling: Spelling
+
+    @classmethod
+    def of(cls, id: uuid.UUID, bodies: Sequence[Content], spelling: Spelling) -> _Traces:
+        questions = {str(body["question"]) for body in bodies if body.get("question")}
+        marks = (str(id), *(canonical({"": question})[4:-1] for question in questions))
+        written = frozenset(str(body["sql"]) for body in bodies if "sql" in body)
+        return cls(id, marks, frozenset(map(_folded, questions)) - {""}, written, spelling)
+
+    def in_lesson(self, text: str, lesson: dict[str, str]) -> bool:
+        """Whether a lesson names the episode, is about its question, or has its SQL, right or wrong."""
+        told = (lesson["wrong_sql"], lesson["fix_sql"])
+        return (
+            any(mark in text for mark in self.marks)
+            or _folded(lesson["question"]) in self.questions
+            or not self.written.isdisjoint(told)
+            or self._has_sql((lesson["bucket"], lesson["masked"]), told)
+        )
+
+    def in_attempt(self, text: str, body: dict[str, object], asked: tuple[str, str] | None) -> bool:
+        """Whether an event of an attempt does; `asked` is the bucket and the masked question of the attempt."""
+        if any(mark in text for mark in self.marks) or _folded(str(body.get("question", ""))) in self.questions:
+            return True
+        drafts = body.get("drafts")
+        parts = (body, *(draft for draft in drafts if isinstance(draft, dict))) if isinstance(drafts, list) else (body,)
+        return asked is not None and self._has_sql(asked, (str(part.get("sql") or "") for part in parts))
+
+    def _has_sql(self, asked: tuple[str, str], queries: Iterable[str]) -> bool:
+        bucket, masked = map(plain, asked)
+        return any(
+            episode_id(bucket, masked, plain(sql)) == self.id
+            for query in queries
+            if query
+            for sql in (query, self.spelling(query))
+        )
 
 
 class Ledger:
@@ -776,6 +825,18 @@ def masked_digest(masked: str) -> str:
     '79570de31dc2'
     """
     return hashlib.sha256(masked.encode("utf-16-le", "surrogatepass")).hexdigest()
+
+
+def _folded(question: str) -> str:
+    """A question without what two writings of it may differ in: case, spaces and what stands at the end.
+
+    >>> _folded("How many  customers?") == _folded("how many customers")
+    True
+    """
+    text = "".join(unicodedata.normalize("NFKC", question).casefold().split())
+    while text and unicodedata.category(text[-1]).startswith("P"):
+        text = text[:-1]
+    return text
 
 
 def _loaded(body: str | None) -> Content | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, literal, or_, select, update
 
-from memory.episode import episode_id
+from memory.episode import episode_id, plain
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.tables import CONTENT, EPISODES, LESSONS
 
@@ -44,7 +44,7 @@ class Lesson:
         """The lasting identity: bucket and wrong query. Write it down wherever the lesson was shown: what shows an
         erased lesson is erased with it.
         """
-        return uuid.uuid5(_NAMESPACE, _plain(f"{self.bucket}\x1f{self.wrong_sql}"))
+        return uuid.uuid5(_NAMESPACE, plain(f"{self.bucket}\x1f{self.wrong_sql}"))
 
     @property
     def is_vouched(self) -> bool:
@@ -128,12 +128,12 @@ def newest_lessons(bucket: str, limit: int) -> Select[tuple[bool, str]]:
 
 def wrong_id(lesson: Lesson) -> str:
     """The id that an episode of the lesson's question with its wrong query has."""
-    return str(episode_id(lesson.bucket, _plain(lesson.masked), _plain(lesson.wrong_sql)))
+    return str(episode_id(lesson.bucket, plain(lesson.masked), plain(lesson.wrong_sql)))
 
 
 def fix_id(lesson: Lesson) -> str:
     """Likewise of its fix; empty while none is known."""
-    return str(episode_id(lesson.bucket, _plain(lesson.masked), _plain(lesson.fix_sql))) if lesson.fix_sql else ""
+    return str(episode_id(lesson.bucket, plain(lesson.masked), plain(lesson.fix_sql))) if lesson.fix_sql else ""
 
 
 def _holds(connection: Connection, lesson: Lesson) -> bool:
@@ -155,8 +155,3 @@ def _given_up(fix: ColumnElement[str]) -> ColumnElement[bool]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def _plain(text: str) -> str:
-    """Text of which an id can be made: without half surrogate pairs."""
-    return text.encode("utf-8", "replace").decode()

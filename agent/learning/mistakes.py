@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from agent.database.skeleton import normalise
 from memory.lessons import Lesson
 
 CALLED_WRONG = "It ran, and a person called its answer wrong."
+
+_LITERAL_OR_SPACE = re.compile(r"""(?P<kept>'(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
 def lessons_of(attempt: str, body: Mapping[str, Any], *, dialect: str) -> tuple[Lesson, ...]:
@@ -57,12 +60,16 @@ def _mistakes(body: Mapping[str, Any], dialect: str) -> Iterator[tuple[str, str]
     """The queries that did not run by mistake, each with the problem that the model was shown."""
     for draft in body.get("drafts", ()):
         if draft["sql"] and draft["rule"] in MISTAKES:
-            yield _written(draft["sql"], dialect), draft["problem"]
+            yield one_spelling(draft["sql"], dialect), draft["problem"]
 
 
-def _written(sql: str, dialect: str) -> str:
-    """One spelling for one query, where it can be read at all."""
+def one_spelling(sql: str, dialect: str) -> str:
+    """One spelling for one query; where it cannot be read, on one line at least, with literals as they are.
+
+    >>> one_spelling("SELEC  1,\\n 'two  words'", "sqlite")
+    "SELEC 1, 'two  words'"
+    """
     try:
         return normalise(sql, dialect)
     except QueryRejected:
-        return sql.strip()
+        return _LITERAL_OR_SPACE.sub(lambda found: found["kept"] or " ", sql).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.app import App, open_app
+from agent.app import App, files_holding, open_app
 from agent.models.recorded import ScriptedModel
 from agent.settings import Settings
 from memory.ledger import EventKind
@@ -181,3 +182,18 @@ def test_without_memory_nothing_is_recalled_seeded_or_drained(settings: Settings
     with open_app(settings, memory=False) as app:
         assert app.recalled(app.understand("How many boats are there?")) == ()
         assert not app.store_folder.exists()
+
+
+def test_files_that_hold_a_query_are_named_in_whatever_form_they_hold_it(tmp_path: Path) -> None:
+    sql = "SELECT COUNT(*) FROM \"Order Details\" WHERE Note = 'größer'"
+    for name, held in {
+        "plain": sql,
+        "case": sql.lower(),
+        "json": json.dumps({"sql": sql}),
+        "unescaped": json.dumps({"sql": sql}, ensure_ascii=False),
+        "longer": f"{sql} AND Quantity = 1",
+        "other": sql.replace("Details", "Detail"),
+    }.items():
+        (tmp_path / name).write_text(f"before {held}\nafter", encoding="utf-8")
+    assert files_holding(tmp_path, [sql]) == ["case", "json", "plain", "unescaped"]
+    assert files_holding(tmp_path, []) == []

@@ -130,12 +130,18 @@ def test_erasing_leaves_no_byte_of_the_question_anywhere(
     answer = home.ask(question)
     [id] = home.run("feedback", answer["id"], "good", "--json").json["remembered"]
     assert id == home.ask(question)["recalled"][0]["episode"]
+    endpoint.says = lambda _question, _before: sql.lower().replace("customers", "  Customers")
+    home.ask(f"how many customers are there in  {place}", "--no-memory")
     assert {name.partition("/")[0] for name in _files_with(home.brain, place)} >= {"brain.sqlite", "cognee"}
 
     assert home.run("forget", id, "--json").code == 0
     assert _files_with(home.brain, place), "forgotten is not erased"
     erased = home.run("forget", id, "--erase", "--json")
     assert erased.code == 0 and erased.json["forgotten"] == [id], erased
+    assert [line for line in erased.json["proof"] if line.startswith("files")] == [
+        "files searched for the questions' words: 0 hold them",
+        "files searched for their SQL: 0 hold them",
+    ]
     assert _files_with(home.brain, place) == []
     assert _files_with(home.folder / "runs", place) == []
     assert home.run("forget", id, "--erase").code == 2
