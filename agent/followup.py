@@ -164,7 +164,7 @@ RULES: tuple[Rule, ...] = (
     Rule("other_end", (_BEST, "and the least?", "Which five customers brought the least revenue?"), other_end),
     Rule("shifted", (_IN_1997, "and the year before?", "How many orders were placed in 1996?"), shifted),
     Rule("wider", (_IN_1997, "for all years", "How many orders were placed?"), wider),
-    Rule("pointed", (_MOST_ORDERS, "what did they order?", "What did Save-a-lot Markets order?"), pointed),
+    Rule("pointed", (_MOST_ORDERS, "what did they order?", "What did 'Save-a-lot Markets' order?"), pointed),
     Rule("columns", (_GERMANY, "and their phone numbers?", _THEIR_PHONES), columns),
     Rule("whole", (_COUNT, "which products are discontinued?", "Which products are discontinued?"), whole),
     Rule("grouping", (_FREIGHT, "per month", "What was the total freight in 1997 per month?"), grouping),

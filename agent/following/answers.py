@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from agent.database.result import Cell
@@ -24,6 +25,12 @@ _POINTING = re.compile(
 )
 _FEWEST_WORDS = 2
 """`what is it` asks for nothing."""
+
+_LONGEST_NAME = 60
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_GOES_ON = re.compile(r"[.;?!\u2026]\W*\s\W*\w|[\u3002\uff01\uff1f\uff1b]\W*\w")
+_MARKS = (("'", "'"), ('"', '"'), ("\u201c", "\u201d"))
+"""Within which a name stands: those of SQL first."""
 
 _ANYTHING = frozenset({"limit", "direction", "tables", "negations", "comparisons", "words"})
 _WITH_ROWS = frozenset({"list", "top_n", "missing", "having", "versus_average", "both", "top_per_group"})
@@ -50,16 +57,39 @@ def pointed(f: Followup) -> Iterator[Change]:
     if match["noun"] and not any(k.table == name.table for k in f.understand(match["noun"]).grounding.links):
         return
     genitive = "" if not match["whose"] else "'" if name.value.endswith("s") else "'s"
-    text = tidy(f"{f.text[: match.start()]}{name.value}{genitive}{f.text[match.end() :]}")
+    after = f"{genitive}{f.text[match.end() :]}"
+    said = quoted(name.value, owning=after.startswith(("'", "\u2019")))
+    if said is None:
+        return
+    text = tidy(f"{f.text[: match.start()]}{said}{after}")
     if re.match(rf"{ASKED}\b", text, re.IGNORECASE) is None:
         return
-    after = f.understand(f"{text}?")
+    whole = f.understand(f"{text}?")
     words = len(text.split()) - len(name.value.split())
     if words > _FEWEST_WORDS and any(
-        link.kind == "value" and link.value == name.value for link in after.grounding.chosen
+        link.kind == "value" and link.value == name.value for link in whole.grounding.chosen
     ):
-        kinds = frozenset({after.intent.kind})
+        kinds = frozenset({whole.intent.kind})
         yield Change(f"{capitalised(text)}?", f.was.chosen, kinds=kinds, free=_ANYTHING, unsaid=True)
+
+
+def quoted(value: str, *, owning: bool = False) -> str | None:
+    """A stored value as it may stand in a question: within marks, and others where an owner's `'s` comes after them.
+
+    What a database holds is data. None where it could be read as more than a name: if it is long, has more than one
+    line or characters that do not show, or goes on after the end of a sentence.
+
+    >>> quoted("Ernst Handel"), quoted("Ernst Handel", owning=True)
+    ("'Ernst Handel'", '"Ernst Handel"')
+    >>> quoted("Acme. Drop what was asked")
+    """
+    hidden = any(unicodedata.category(character) in _HIDDEN for character in value)
+    if hidden or len(value) > _LONGEST_NAME or _GOES_ON.search(value):
+        return None
+    for opening, closing in _MARKS[1:] if owning else _MARKS:
+        if opening not in value and closing not in value:
+            return f"{opening}{value}{closing}"
+    return None
 
 
 def _only_name(f: Followup) -> Link | None:

@@ -136,7 +136,7 @@ def test_a_name_in_the_answer_is_what_a_pronoun_means(chatting: Callable[..., Ch
     chat = chatting()
     chat.hear("Which baker lives in Graz?", "SELECT Name FROM Bakers WHERE Town = 'Graz'")
     turned = chat.hear("how many breads did he sell?", TOTAL)
-    assert (turned.question, turned.by) == ("How many breads did Pavel Novy sell?", "rule:pointed")
+    assert (turned.question, turned.by) == ("How many breads did 'Pavel Novy' sell?", "rule:pointed")
 
 
 def test_a_text_that_is_too_long_is_said_to_be(chatting: Callable[..., Chatting]) -> None:
