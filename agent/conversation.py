@@ -49,7 +49,7 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A turn with its answer. `good` answers become what the next follow-up is about."""
+    """A turn with its answer."""
 
     turned: Turned
     attempt: Attempt

@@ -52,7 +52,7 @@ def migrate(engine: Engine, *, clock: Callable[[], float], between: Callable[[st
 
 
 def _to_2(connection: Connection, between: Callable[[str], None]) -> None:
-    """Format 2 finds episodes by their masked question, and has lessons. Nobody told any before."""
+    """Give a brain of format 1 its masked questions, from its active episodes, and a table of lessons without any."""
     for table in (MASKED_QUESTIONS, LESSONS):
         table.create(connection)
         between(f"{table.name} table")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 _LONGEST = 160
 
 
@@ -28,7 +33,7 @@ def planned(sql: str, dialect: str) -> str:
     except (SqlglotError, RecursionError):
         return sql
 
-    def written(parts: list[exp.Expression]) -> str:
+    def written(parts: list[exp.Expr]) -> str:
         return ", ".join(part.sql(rendering) for part in parts)
 
     select = tree.find(exp.Select)
@@ -36,12 +41,11 @@ def planned(sql: str, dialect: str) -> str:
         return sql
     named = {cte.alias for cte in tree.find_all(exp.CTE)}
     tables = dict.fromkeys(table.this.sql(rendering) for table in tree.find_all(exp.Table) if table.name not in named)
-    where, having = select.args.get("where"), select.args.get("having")
+    kept = _conditions(select)
     group, order, limit = select.args.get("group"), select.args.get("order"), select.args.get("limit")
-    kept = [*(where.this.flatten() if where and isinstance(where.this, exp.And) else [where.this] if where else [])]
     lines = (
         ("from", ", ".join(tables)),
-        ("keep", written([*kept, *([having.this] if having else [])])),
+        ("keep", written(kept)),
         ("per", written(group.expressions) if group else ""),
         ("show", ", ".join(one.alias or one.sql(rendering) for one in select.selects)),
         ("sort", written(order.expressions) if order else ""),
@@ -49,3 +53,15 @@ def planned(sql: str, dialect: str) -> str:
     )
     told = (f"-- {name}: {' '.join(text.split())[:_LONGEST]}" for name, text in lines if text)
     return "\n".join((*told, sql))
+
+
+def _conditions(select: exp.Select) -> list[exp.Expr]:
+    """What rows must fulfil, then what groups must."""
+    from sqlglot import exp
+
+    conditions: list[exp.Expr] = []
+    if where := select.args.get("where"):
+        conditions += where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+    if having := select.args.get("having"):
+        conditions.append(having.this)
+    return conditions

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 80
+"""Characters of small talk; who writes more asks something."""
+
 _SOFT = "ok|okay|great|good|cool|perfect|nice|super|very|and|that s|that's|thats|it s"
 _THANKS = (
     rf"(?:(?:{_SOFT}) )*(?:thanks?|thank you|thx|ty|cheers|much appreciated)"
@@ -50,6 +53,3 @@ def nudge(text: str) -> str:
         return ""
     plain = " ".join(re.sub(r"[^\w' ]+", " ", text.casefold().replace("\u2019", "'")).split())
     return next((hint for pattern, hint in _HINTS if re.fullmatch(pattern, plain)), "")
-
-
-_LONGEST = 80
