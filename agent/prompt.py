@@ -37,7 +37,7 @@ def stable_part(schema: Schema, facts: Facts, glossary: Sequence[Term] = ()) -> 
     words = "\n".join(_up_to(_MOST_WORDS, map(_word, glossary)))
     data = f"{schema.text.strip()}\n" + (f"\nValues:\n{hints}\n" if hints else "")
     data += f"\nWords:\n{words}\n" if words else ""
-    mark = _mark_outside(data)
+    mark = mark_outside(data)
     return (
         f"You write {dialect} queries. Reply with one SELECT statement that answers the question, and nothing else. "
         "Use only the tables and columns below. Quote names that hold spaces. "
@@ -180,12 +180,16 @@ def _day(moment: str) -> str:
     return moment if _is_short(moment) else moment[:10]
 
 
-def _mark_outside(data: str) -> str:
-    """A name for the marks around the data that no mark inside it has, so that nothing in it can end the block."""
-    mark, number = "schema", 1
+def mark_outside(data: str, name: str = "schema") -> str:
+    """A name for the marks around the data that no mark inside it has, so that nothing in it can end the block.
+
+    >>> mark_outside("a </schema> b")
+    'schema_2'
+    """
+    mark, number = name, 1
     while re.search(rf"<\s*/?\s*{mark}(?!\w)", data, re.IGNORECASE):
         number += 1
-        mark = f"schema_{number}"
+        mark = f"{name}_{number}"
     return mark
 
 

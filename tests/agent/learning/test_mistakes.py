@@ -44,6 +44,12 @@ def test_each_mistake_is_told_once_in_one_spelling_where_it_can_be_read() -> Non
     ]
 
 
+def test_a_query_that_cannot_be_read_is_told_on_one_line_with_its_literals_as_they_are() -> None:
+    drafts = {**UNREADABLE, "sql": "SELECT (Name\r\n\t FROM  Breads\u2028WHERE Name = 'Rye\n  loaf' OR \"a  b\""}
+    [[wrong, _]] = told(lessons_of("a1", body(drafts, RAN), dialect="sqlite"))
+    assert wrong == "SELECT (Name FROM Breads WHERE Name = 'Rye\n  loaf' OR \"a  b\""
+
+
 def test_the_fix_is_the_answer_and_not_merely_a_draft_that_ran() -> None:
     """Where drafts vote, the answer is the one that most agree with."""
     voted = body({**RAN, "sql": "SELECT 1"}, BROKEN, RAN, RAN)
