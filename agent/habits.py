@@ -10,12 +10,12 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent.attempt import Draft, Replay, Understood
 from agent.database.comparing import same
-from agent.database.result import QueryFailed, QueryRejected, Result
-from agent.drafting.slots import Template, abstract, fill
+from agent.database.result import QueryFailed, QueryRejected
+from agent.drafting.slots import Template, abstract, fill, slots_of
 from agent.models.port import Reply
 from memory.episode import Episode
 from memory.recall import Recalled
@@ -23,7 +23,7 @@ from procedural.habit import USUAL, Certainty, is_habit
 from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
-    from agent.database.guard import CheckedQuery
+    from agent.ask import Database
     from agent.grounding import Grounding
     from agent.linking import Lexicon
 
@@ -31,18 +31,6 @@ MOST_TEMPLATES = 4
 """Ways of answering one masked question past which it is not clear enough for a habit."""
 
 _MOST_LEARNED = 4_096
-
-
-class Guarded(Protocol):
-    """The guarded way to the rows: nothing runs that was not checked."""
-
-    def check(self, sql: str) -> CheckedQuery:
-        """Raises QueryRejected."""
-        ...
-
-    def run(self, query: CheckedQuery) -> Result:
-        """Raises QueryFailed."""
-        ...
 
 
 def habit_name(understood: Understood, sql: str, *, lexicon: Lexicon) -> str:
@@ -72,11 +60,12 @@ class _Learned:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One query for the question that is asked, and the newest episode that gives it."""
+    """One query for the question that is asked, the newest episode that gives it, and all that have its template."""
 
     template: Template
     sql: str
     newest: Episode
+    learned: tuple[_Learned, ...]
 
 
 @dataclass(slots=True)
@@ -100,7 +89,7 @@ class Habits:
     understand: Callable[[str], Understood]
     synapse: Callable[[str, str], Synapse | None]
     lexicon: Callable[[], Lexicon]
-    database: Guarded
+    database: Database
     clock: Callable[[], float] = time.time
     certainty: Certainty = USUAL
     _kept: _Kept = field(default_factory=_Kept, init=False, repr=False, compare=False)
@@ -124,9 +113,7 @@ class Habits:
             return None
         way, name, synapse = chosen
         draft = self._run(way.sql)
-        if draft is None or not self._agree(
-            way, draft, [other for other in ways if other is not way], learned, lexicon
-        ):
+        if draft is None or not self._agree(way, draft, ways, learned, lexicon):
             return None
         times = "once" if synapse.successes == 1 else f"{synapse.successes} of {synapse.successes} times"
         recalled = Recalled(way.newest, 1.0, "bucket", f"habit: right {times}")
@@ -163,7 +150,7 @@ class Habits:
                 assert one.template is not None, "only templates were told"
                 sql = fill(one.template, understood.grounding, lexicon=lexicon)
                 if sql is not None:
-                    ways.append(_Way(one.template, sql, one.episode))
+                    ways.append(_Way(one.template, sql, one.episode, tuple(alike)))
                     break
         return ways
 
@@ -177,26 +164,45 @@ class Habits:
             synapse = self.synapse(understood.bucket, name)
             if synapse is None or not is_habit(synapse, self.clock(), certainty=self.certainty):
                 continue
+            if not self._has_shown(way, understood, lexicon):
+                continue
             if best is None or synapse.successes > best[2].successes:
                 best = (way, name, synapse)
         return best
 
+    def _has_shown(self, way: _Way, understood: Understood, lexicon: Lexicon) -> bool:
+        """Whether a way is known to hold for more than one literal in each place that gets one it never had."""
+        tables = way.template.tables | frozenset(understood.grounding.tables)
+        for place, slot in enumerate(slots_of(understood.grounding, lexicon, tables) or ()):
+            shown = {one.template.slots[place].text for one in way.learned if one.template is not None}
+            if slot.text not in shown and len(shown) < self.certainty.fewest_literals:
+                return False
+        return True
+
     def _agree(
-        self, way: _Way, draft: Draft, others: Sequence[_Way], learned: Sequence[_Learned], lexicon: Lexicon
+        self, way: _Way, draft: Draft, ways: Sequence[_Way], learned: Sequence[_Learned], lexicon: Lexicon
     ) -> bool:
         """Whether all that is remembered of the masked question says the same as the way that is taken.
 
-        A query that fits only its own literals is asked about those: the way must give its rows there.
+        A query that has no way to the question that is asked is asked about its own literals: the way must give its
+        rows there.
         """
-        if not all(_same(draft, self._run(other.sql)) for other in others):
+        if not all(_same(draft, self._run(other.sql)) for other in ways if other is not way):
             return False
-        return all(self._agrees_with(way, one, lexicon) for one in learned if one.template is None)
+        told = {other.template.text for other in ways}
+        rest = (one for one in learned if one.template is None or one.template.text not in told)
+        return all(self._agrees_with(way, one, lexicon) for one in rest)
 
     def _agrees_with(self, way: _Way, one: _Learned, lexicon: Lexicon) -> bool:
         key = (one.episode.id, way.template.text)
         if key not in self._kept.agreed:
-            sql = fill(way.template, one.understood.grounding, lexicon=lexicon)
-            self._kept.agreed[key] = sql is None or _same(self._run(sql), self._run(one.episode.sql))
+            filled = (
+                fill(known.template, one.understood.grounding, lexicon=lexicon)
+                for known in reversed(way.learned)
+                if known.template is not None
+            )
+            sql = next((text for text in filled if text is not None), None)
+            self._kept.agreed[key] = sql is not None and _same(self._run(sql), self._run(one.episode.sql))
         return self._kept.agreed[key]
 
     def _run(self, sql: str) -> Draft | None:

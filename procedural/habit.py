@@ -11,16 +11,21 @@ from procedural.synapse import HALF_LIFE, Synapse, salience
 class Certainty:
     """How sure a habit must be: verified successes at least, and salience (0 to 1) at least.
 
+    `fewest_literals` is how many different literals it must have been right with before it takes one that is new.
+
     Raises:
-        ValueError: fewer than one success, or a salience outside 0 to 1.
+        ValueError: fewer than one success or literal, or a salience outside 0 to 1.
     """
 
     fewest_successes: int = 3
     least_salience: float = 0.5
+    fewest_literals: int = 2
 
     def __post_init__(self) -> None:
         if self.fewest_successes < 1:
             raise ValueError(f"A habit needs at least 1 success, not {self.fewest_successes}.")
+        if self.fewest_literals < 1:
+            raise ValueError(f"A habit needs at least 1 literal, not {self.fewest_literals}.")
         if not 0.0 <= self.least_salience <= 1.0:
             raise ValueError(f"A salience is between 0 and 1, not {self.least_salience}.")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 
 from sqlglot import exp
 
-from agent.drafting.literals import Column, Slot, meanings_of
+from agent.drafting.literals import Column, Slot, meanings_of, number_in
 from agent.drafting.operands import Compared, Names
 from agent.linked import Grounding
 from agent.linking import Lexicon
@@ -21,6 +21,7 @@ _TIME_LIKE = re.compile(r"\d{4}-\d|(?<!\d)(?:1[6-9]|20|21)\d\d(?!\d)")
 _PLAIN_WORDS = frozenset(("date", "time", "name", "number", "code", "id", "type", "valu", "at", "on", "is", "has"))
 _OTHERWISE = re.compile(r"\b(?:or|either)\b")
 _OR_MORE = re.compile(r"\bor (?:more|fewer|less|later|earlier|above|below|higher|lower|over|under|so|not)\b")
+_SEVERAL = re.compile(r"\b(?:several|multiple|repeat\w*|again|twice|once|common|shared?|same|one|single|duplicates?)\b")
 _LINED_UP = frozenset({"group", "ordered", "order", "partition"})
 
 
@@ -64,8 +65,6 @@ class Constants:
             return held is None or self._is_said(held)
         if self._is_time(literal, held) or (held is not None and self._is_key(held.other)):
             return False
-        if not self.slots:
-            return True
         if isinstance(around, exp.Interval | exp.Offset):
             return False
         return self._is_constant_text(literal, held) if literal.is_string else self._is_constant_number(literal, held)
@@ -73,7 +72,7 @@ class Constants:
     def _echoes_a_slot(self, literal: exp.Literal, held: Compared | None) -> bool:
         """Whether a literal is a slot's own in another place, or a part of it."""
         core = fold(re.sub(r"[\W_]+", "", literal.name))
-        number = None if literal.is_string else _number(literal.name)
+        number = None if literal.is_string else number_in(literal.name)
         for slot in self.slots:
             if slot.kind == "value" and literal.is_string and core:
                 value = fold(re.sub(r"[\W_]+", "", slot.text))
@@ -101,14 +100,15 @@ class Constants:
         return held is None and not any(m.kind == "value" for m in meanings_of(literal.name, self.lexicon))
 
     def _is_constant_number(self, literal: exp.Literal, held: Compared | None) -> bool:
-        number, around = _number(literal.name), literal.parent
+        number, around = number_in(literal.name), literal.parent
         if isinstance(around, exp.Limit | exp.Fetch) or (held is not None and self.names.ranks(held.other)):
             return number == 1 and (self.grounding.direction is not None or self.grounding.limit == 1)
         shown = around.parent if isinstance(around, exp.Alias) else around
         if isinstance(shown, exp.Select):
             return isinstance(shown.parent, exp.Exists)
         if held is not None:
-            return number in (0, 1) and not held.negative and self._is_said(held)
+            several = number == 0 or not self.names.counts(held.other) or _SEVERAL.search(self.masked) is not None
+            return number in (0, 1) and not held.negative and several and self._is_said(held)
         if number in (0, 1, 100):
             return True
         return isinstance(around, exp.Anonymous) and str(around.this).lower() == "round"
@@ -133,7 +133,7 @@ class Constants:
 
     def conditions_are_said(self) -> bool:
         """Whether what else keeps rows or leaves them out is said as well, or follows from how tables are joined."""
-        return not self.slots or all(map(self._is_fair, self.tree.walk()))
+        return all(map(self._is_fair, self.tree.walk()))
 
     def _is_fair(self, node: exp.Expr) -> bool:
         if isinstance(node, exp.Or):
@@ -196,10 +196,3 @@ class Constants:
         said = {token.stem for token in tokens(re.sub(r"<\w+>", " ", self.masked))}
         own = [token.stem for token in tokens(text)]
         return bool(own) and said.issuperset(own)
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from typing import Literal
 
@@ -61,6 +61,7 @@ class Use:
 
     `at` is its place among the literals of the query, `slot` the place of the slot, `form` how the query writes it
     (`value`, `number`, `hundredth`, `limit`, or a form of a time), `part` the part of a date, `tail` what follows.
+    `least` is the smallest number that may stand there: what is counted over a join or a group is never none.
     """
 
     at: int
@@ -69,10 +70,13 @@ class Use:
     quoted: bool
     part: Part | None = None
     tail: str = ""
+    least: int = 0
 
     def written(self, slot: Slot) -> str | None:
         """What the query writes for another slot; None where the form has no way to."""
         if self.part is None:
+            if self.least and Decimal(slot.text) < self.least:
+                return None
             return f"{(Decimal(slot.text) / 100).normalize():f}" if self.form == "hundredth" else slot.text
         time = slot.time
         if time is None or self.form not in forms(self.part, time.kind):
@@ -95,19 +99,15 @@ def slots_of(grounding: Grounding, lexicon: Lexicon, tables: Iterable[str]) -> t
 
 def alike(learned: Sequence[Slot], asked: Sequence[Slot]) -> bool:
     """Whether literals may take the places of others: of the same kinds and columns, no more ambiguous, in the same
-    order of size, equal where those are equal."""
+    order of size, equal where those are equal, whatever their kinds."""
     if [(one.kind, one.column, one.percent) for one in learned] != [(o.kind, o.column, o.percent) for o in asked]:
         return False
     if any(not other.seats <= one.seats for one, other in zip(learned, asked, strict=True)):
         return False
-    for here, there in combinations(range(len(learned)), 2):
-        if learned[here].kind != learned[there].kind:
-            continue
-        if (learned[here].text == learned[there].text) != (asked[here].text == asked[there].text):
-            return False
-        if _order(learned[here], learned[there]) != _order(asked[here], asked[there]):
-            return False
-    return True
+    return all(
+        _relation(learned[here], learned[there]) == _relation(asked[here], asked[there])
+        for here, there in combinations(range(len(learned)), 2)
+    )
 
 
 def slot_links(grounding: Grounding) -> list[Link]:
@@ -143,7 +143,7 @@ def _slot(link: Link, grounding: Grounding, lexicon: Lexicon, tables: frozenset[
         if unclear or not _PLAIN_NUMBER.match(text):
             return None
         if link.column is not None and link.table is not None:
-            return Slot("key", text, (link.table, link.column))
+            return Slot("key", text, (link.table, link.column)) if text.isdigit() else None
         return Slot("number", text, percent=is_share)
     time = time_of(link.kind, text)
     return Slot(time.kind, text) if time is not None else None
@@ -164,7 +164,33 @@ def _value_slot(link: Link, text: str, lexicon: Lexicon, tables: frozenset[str])
     return Slot("value", text, column, frozenset(seats | {column}))
 
 
-def _order(one: Slot, other: Slot) -> int:
-    if one.size is None or other.size is None:
-        return 0
-    return (one.size > other.size) - (one.size < other.size)
+def _relation(one: Slot, other: Slot) -> tuple[object, ...]:
+    """How two literals stand to each other: equal or not, and which comes first.
+
+    Times are ordered by both of their ends whatever their kinds; months of no year, numbers and keys among their own.
+    """
+    equal = one.text == other.text
+    here, there = one.time, other.time
+    if here is not None and there is not None and (one.kind == "recurring") == (other.kind == "recurring"):
+        return (
+            equal,
+            here.since > there.since,
+            here.since < there.since,
+            here.until > there.until,
+            here.until < there.until,
+        )
+    if one.kind != other.kind or one.size is None or other.size is None:
+        return (equal,)
+    return equal, one.size > other.size
+
+
+def number_in(text: str) -> Decimal | None:
+    """The number that a text is, None for any other.
+
+    >>> number_in("10.50"), number_in("ten")
+    (Decimal('10.50'), None)
+    """
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None

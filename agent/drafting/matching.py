@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from sqlglot import exp
 
 from agent.drafting.constants import Constants
-from agent.drafting.literals import Column, Slot, Use, slot_links
+from agent.drafting.literals import Column, Slot, Use, number_in, slot_links
 from agent.drafting.operands import Compared, DatePart, Names, comparisons, conjunction, literals
 from agent.drafting.times import (
     Atom,
@@ -26,6 +26,7 @@ from agent.drafting.times import (
     union,
     written,
 )
+from agent.drafting.unsaid import Unsaid
 from agent.linked import Comparison, Grounding
 from agent.linking import Lexicon
 
@@ -94,6 +95,8 @@ class _Search:
         constants = Constants(self.tree, self.names, self.slots, self.grounding, self.lexicon, self.compared, explained)
         rest = (literal for place, literal in enumerate(self.literals) if place not in self.found.keys() | self.settled)
         if not all(map(constants.is_constant, rest)) or not constants.conditions_are_said():
+            raise _Doubt
+        if not Unsaid(self.tree, self.names, self.grounding, self.lexicon, self.compared, explained).nothing():
             raise _Doubt
         return tuple(self.found[place] for place in sorted(self.found))
 
@@ -225,7 +228,10 @@ class _Search:
         if len(fitting) == 1:
             at, form = fitting[0]
             role = (column or one.other.sql(), one.operator)
-            self._use(one, Use(0, at, form, bool(one.literal.is_string)), role=role)
+            use = Use(0, at, form, bool(one.literal.is_string), least=self._least(one, form))
+            if use.written(self.slots[at]) is None:
+                raise _Doubt
+            self._use(one, use, role=role)
 
     def _form(self, one: Compared, column: Column | None, at: int, slot: Slot) -> str:
         """How a comparison writes a slot, or nothing where it does not."""
@@ -235,7 +241,7 @@ class _Search:
         if slot.kind == "value":
             fits = one.literal.is_string and text == slot.text and one.operator in ("=", "<>")
             return "value" if fits and self._same(column, slot.column) else ""
-        number = _number(text)
+        number = number_in(text)
         if number is None or slot.kind not in ("key", "number", "limit"):
             return ""
         if slot.kind == "limit":
@@ -251,6 +257,13 @@ class _Search:
         if not self._measures(one.other) or not self._says(one, at):
             return ""
         return "number" if number == Decimal(slot.text) else "hundredth"
+
+    def _least(self, one: Compared, form: str) -> int:
+        """The smallest number that may be held against what is made of several rows: rows that are not there to be
+        joined or grouped are in no group, so that none of them has 0, or fewer than 1."""
+        if form not in ("number", "hundredth") or not self.names.counts(one.other):
+            return 0
+        return 2 if one.operator == "<" else 1
 
     def _same(self, column: Column | None, wanted: Column | None) -> bool:
         """Whether a column is the one that a link names, or a key that refers to it."""
@@ -318,10 +331,3 @@ def _references(lexicon: Lexicon) -> dict[Column, Column]:
         if len(key.columns) == 1
         for here, there in zip(key.columns, key.referred_columns, strict=True)
     }
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None

@@ -32,6 +32,7 @@ _CUT: dict[tuple[str, str], Part] = {
     ("1", "4"): "year", ("1", "7"): "year_month", ("1", "10"): "day", ("6", "2"): "month",
 }  # fmt: skip
 _PATTERNS = frozenset({"like", "ilike", "glob", "similarto", "regexplike", "regexpilike"})
+AGGREGATES = frozenset({"count", "sum", "total", "avg", "min", "max", "group_concat", "string_agg", "array_agg"})
 _RANKS = frozenset({"row_number", "rank", "dense_rank"})
 _OPERATORS: dict[str, Operator] = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _FLIPPED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -150,6 +151,21 @@ class Names:
         """The real column that an expression is, through aliases, subqueries and CTEs; None for anything else."""
         found = self._behind(node, 0)
         return found if isinstance(found, tuple) else None
+
+    def table(self, node: exp.Table) -> str | None:
+        """The real table that a source is; None for a CTE or what cannot be told."""
+        found = self._table(node)
+        return found if isinstance(found, str) else None
+
+    def counts(self, node: exp.Expr) -> bool:
+        """Whether an expression is made of several rows: an aggregate, by itself or behind a name, or a subquery."""
+        found = self._behind(node, 0)
+        if not isinstance(found, exp.Expr):
+            return False
+        return any(
+            isinstance(inner, exp.Query) or (isinstance(inner, exp.Anonymous) and _name(inner) in AGGREGATES)
+            for inner in found.walk()
+        )
 
     def ranks(self, node: exp.Expr) -> bool:
         """Whether an expression is the place of a row among others (ROW_NUMBER, RANK)."""

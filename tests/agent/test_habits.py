@@ -72,6 +72,10 @@ INSERT INTO visits VALUES
 """
 
 
+ONE_LITERAL = Certainty(fewest_literals=1)
+"""What is judged by its query alone: a habit takes new literals after one."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """A database to ask, where it is, and what is known about it."""
@@ -103,7 +107,7 @@ class Brain:
     ledger: Ledger
     synapses: SynapseStore
     now: float = 1_000_000.0
-    certainty: Certainty = field(default_factory=Certainty)
+    certainty: Certainty = ONE_LITERAL
     ran: list[str] = field(default_factory=list)
     understood: list[str] = field(default_factory=list)
     _habits: Habits | None = None
@@ -384,7 +388,7 @@ def test_two_successes_are_not_enough(brain: Brain) -> None:
 
 
 def test_how_often_it_must_be_right_is_a_setting(brain: Brain) -> None:
-    brain.certainty = Certainty(fewest_successes=1)
+    brain.certainty = replace(ONE_LITERAL, fewest_successes=1)
     brain.remember(*DOGS)
     brain.verify(*DOGS, rewards=(1.0,))
     replay = brain.ask(CATS)
@@ -492,10 +496,11 @@ def test_two_ways_that_agree_are_replayed_by_the_better_known(brain: Brain) -> N
 
 
 def test_a_way_without_evidence_contradicts_all_the_same(brain: Brain) -> None:
-    brain.learn(*DOGS)
-    brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", "COUNT(DISTINCT breed)"))
-    assert brain.ask("How many parrots are there?") is not None
-    assert brain.ask(CATS) is None
+    question, sql = "What is the weight of the {}?", "SELECT SUM(weight) FROM animals WHERE species = '{}'"
+    brain.learn(question.format("dogs"), sql.format("dog"))
+    brain.remember(question.format("dogs"), sql.format("dog").replace("SUM(weight)", "weight"))
+    assert brain.ask(question.format("parrots")) is not None
+    assert brain.ask(question.format("cats")) is None
 
 
 def test_two_ways_that_differ_in_order_contradict_each_other(brain: Brain) -> None:
@@ -526,9 +531,9 @@ def test_an_answer_that_fits_only_its_own_literals_is_asked_about_those(brain: B
 
 def test_more_than_four_ways_are_too_many(brain: Brain) -> None:
     brain.learn(*DOGS)
-    for column in ("animal_id", "name", "species", "breed"):
+    for counted in ("COUNT(animal_id)", "COUNT(name)", "COUNT(1)", "SUM(1)"):
         assert brain.ask(CATS) is not None
-        brain.remember(DOGS[0], DOGS[1].replace("*", column))
+        brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", counted))
     assert brain.ask(CATS) is None
 
 
@@ -536,7 +541,7 @@ def test_a_result_that_is_cut_off_is_not_replayed(brain: Brain) -> None:
     question, sql = (
         "Which animals belong to Ada Moss?",
         (
-            "SELECT visit_id FROM visits JOIN animals ON animals.animal_id = visits.animal_id "
+            "SELECT fee FROM visits JOIN animals ON animals.animal_id = visits.animal_id "
             "JOIN owners ON owners.owner_id = animals.owner_id WHERE owners.name = 'Ada Moss'"
         ),
     )
