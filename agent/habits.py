@@ -101,7 +101,8 @@ class Habits:
         written. Never raises for what an episode holds.
         """
         lexicon = self.lexicon()
-        episodes = [one for one in self.remembered(understood.masked) if self._holds(one, understood, lexicon)]
+        schema = lexicon.schema.fingerprint
+        episodes = [one for one in self.remembered(understood.masked) if one.schema_fingerprint == schema]
         if not episodes:
             return None
         learned = [self._learned(episode, lexicon) for episode in episodes]
@@ -118,9 +119,6 @@ class Habits:
         times = "once" if synapse.successes == 1 else f"{synapse.successes} of {synapse.successes} times"
         recalled = Recalled(way.newest, 1.0, "bucket", f"habit: right {times}")
         return Replay(name, draft, recalled)
-
-    def _holds(self, episode: Episode, understood: Understood, lexicon: Lexicon) -> bool:
-        return episode.masked == understood.masked and episode.schema_fingerprint == lexicon.schema.fingerprint
 
     def _learned(self, episode: Episode, lexicon: Lexicon) -> _Learned:
         kept = self._kept

@@ -269,15 +269,23 @@ def told(request: pytest.FixtureRequest, brain_about: Callable[[Asked], Brain]) 
 
 
 @pytest.mark.parametrize("line", NEAR_MISSES, ids=named)
-def test_a_near_miss_is_not_replayed_wrongly(line: Line, told: Callable[[Line], Brain]) -> None:
+def test_a_near_miss_is_not_replayed(line: Line, told: Callable[[Line], Brain]) -> None:
     brain = told(line)
     learned, _ = line["learned"][0]
     if not line.get("lucky"):
         assert brain.ask(learned) is not None, "there is no habit to miss"
     replay = brain.ask(line["ask"])
-    if replay is not None:
-        assert replay.draft.result is not None
-        assert same(brain.asked.rows(line["right"]), replay.draft.result, ordered=False), replay.draft.sql
+    assert replay is None, replay.draft.sql
+    brain.asked.check(line["right"])
+
+
+def test_most_near_misses_read_like_what_was_learned(request: pytest.FixtureRequest) -> None:
+    reach = 0
+    for line in NEAR_MISSES:
+        asked: Asked = request.getfixturevalue(line["db"])
+        masks = {asked.understand(question).masked for question, _ in line["learned"]}
+        reach += asked.understand(line["ask"]).masked in masks
+    assert reach >= 90
 
 
 @pytest.mark.parametrize("line", REPLAYS, ids=named)
@@ -290,8 +298,8 @@ def test_a_habit_is_replayed_with_other_literals(line: Line, told: Callable[[Lin
 
 
 def test_the_golden_files_are_as_large_as_they_should_be() -> None:
-    assert len(NEAR_MISSES) >= 80
-    assert len(REPLAYS) >= 30
+    assert len(NEAR_MISSES) >= 180
+    assert len(REPLAYS) >= 70
     for golden in (NEAR_MISSES, REPLAYS):
         assert {line["db"] for line in golden} == {"northwind", "clinic", "postgres"}
         assert len({named(line) for line in golden}) == len(golden)
@@ -403,6 +411,48 @@ def test_one_failure_ends_it_for_good(brain: Brain) -> None:
     assert brain.ask(CATS) is None
     brain.verify(*DOGS, rewards=(1.0,) * 9)
     assert brain.ask(CATS) is None
+
+
+BY_HEART = (
+    ("How many animals are there?", "SELECT 8 FROM animals LIMIT 1"),
+    ("How many animals are there?", "SELECT COUNT(*) FROM animals WHERE weight < 22.6"),
+    ("What is the heaviest animal?", "SELECT name FROM animals WHERE weight = 22.5"),
+    ("What is the heaviest animal?", "SELECT name FROM animals WHERE name = 'Rex'"),
+    ("How many visits are there?", "SELECT COUNT(*) FROM visits WHERE visited_on >= '2019-01-10'"),
+    ("How many animals are there?", "SELECT COUNT(DISTINCT name) FROM animals"),
+    ("How many owners are there?", "SELECT COUNT(DISTINCT owner_id) FROM visits JOIN animals USING (animal_id)"),
+    ("How many visits are there?", "SELECT COUNT(status) FROM visits"),
+)
+
+
+@pytest.mark.parametrize(("question", "sql"), BY_HEART)
+def test_an_answer_that_was_learned_by_heart_is_no_habit(question: str, sql: str, brain: Brain) -> None:
+    assert brain.verify(question, sql) == ""
+    brain.remember(question, sql)
+    assert brain.ask(question) is None
+
+
+def test_new_literals_are_taken_once_two_were_right(brain: Brain) -> None:
+    brain.certainty = Certainty()
+    brain.learn(*DOGS)
+    assert brain.ask(DOGS[0]) is not None, "those that were verified need no others"
+    assert brain.ask(CATS) is None
+    brain.remember(*DOGS)
+    assert brain.ask(CATS) is None, "the same literals once more"
+    brain.remember("How many rabbits are there?", DOGS[1].replace("dog", "rabbit"))
+    assert brain.ask(CATS) is not None
+
+
+def test_each_place_must_have_shown_two_literals(brain: Brain) -> None:
+    brain.certainty = Certainty()
+    question = "How many {} visits were there in {}?"
+    sql = "SELECT COUNT(*) FROM visits WHERE status = '{}' AND strftime('%Y', visited_on) = '{}'"
+    brain.learn(question.format("closed", 2020), sql.format("closed", 2020))
+    brain.remember(question.format("open", 2020), sql.format("open", 2020))
+    assert brain.ask(question.format("cancelled", 2020)) is not None
+    assert brain.ask(question.format("closed", 2019)) is None
+    brain.remember(question.format("open", 2021), sql.format("open", 2021))
+    assert brain.ask(question.format("cancelled", 2019)) is not None
 
 
 def test_it_fades_when_it_is_not_used(brain: Brain) -> None:
@@ -527,6 +577,20 @@ def test_an_answer_that_fits_only_its_own_literals_is_asked_about_those(brain: B
     assert brain.ask("How many parrots are there?") is not None
     brain.remember("How many rabbits are there?", "SELECT COUNT(*) FROM animals WHERE species LIKE 'r%' OR weight < 1")
     assert brain.ask("How many parrots are there?") is None
+
+
+def test_a_way_that_cannot_be_taken_here_is_asked_about_its_own_literals(brain: Brain) -> None:
+    question = "How many more visits were there in {} than in {}?"
+    one = "SUM(CASE WHEN strftime('%Y', visited_on) = '{}' THEN 1 ELSE 0 END)"
+    sql = f"SELECT {one} - {one} FROM visits"
+    brain.learn(question.format(2019, 2020), sql.format(2019, 2020))
+    asked = question.format(2020, 2021)
+    assert brain.ask(asked) is not None
+    other = brain.remember(question.format(2021, 2020), f"SELECT ABS({one} - {one}) FROM visits".format(2021, 2020))
+    assert brain.ask(asked) is None
+    with brain.ledger.transaction() as entry:
+        entry.forget(other.id, "asked for")
+    assert brain.ask(asked) is not None
 
 
 def test_more_than_four_ways_are_too_many(brain: Brain) -> None:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from agent.database.skeleton import normalise
 from agent.drafting.slots import Slot, Template, abstract, alike, fill, slots_of, write
 from agent.grounding import Lexicon, ground
 from agent.intent import mask
+from agent.linked import Grounding
 from memory.semantic import Term
 
 HOME = Path(__file__).resolve().parents[3]
@@ -487,6 +489,66 @@ def test_a_value_must_be_stored_in_one_writing(stored: tuple[str, ...], typed: s
     value = next((link.value or "" for link in ground(question, lexicon).values), "")
     sql = f"SELECT COUNT(*) FROM people WHERE origin = {literal(value)}"
     assert (abstract(ground(question, lexicon), sql, lexicon=lexicon) is not None) == sure
+
+
+MORE_THAN = ("Which products cost more than 50?", "SELECT ProductName FROM Products WHERE UnitPrice > 50")
+BEFORE = ("How many orders were placed before 1997?", COUNT + "Orders WHERE OrderDate < '1997-01-01'")
+
+
+def changed(grounding: Grounding, *, what: str) -> Grounding:
+    """The same question read another way."""
+    if what == "operators":
+        return replace(grounding, comparisons=tuple(replace(one, operator=">=") for one in grounding.comparisons))
+    if what == "periods":
+        return replace(grounding, periods=tuple(replace(one, since=date(1990, 1, 1)) for one in grounding.periods))
+    links = tuple(replace(one, column="Phone") if one.kind == "table" else one for one in grounding.links)
+    return replace(grounding, links=links)
+
+
+@pytest.mark.parametrize(
+    ("learned", "asked", "what"),
+    [
+        (MORE_THAN, "Which products cost more than 20?", "operators"),
+        (BEFORE, "How many orders were placed before 1998?", "periods"),
+        (MORE_THAN, "Which products cost more than 20?", "names"),
+    ],
+)
+def test_a_question_that_is_read_another_way_is_not_filled(learned: tuple[str, str], asked: str, what: str) -> None:
+    taken, grounding = template(*learned), ground(asked, NORTHWIND)
+    assert taken is not None
+    assert fill(taken, grounding, lexicon=NORTHWIND) is not None
+    other = changed(grounding, what=what)
+    assert other != grounding
+    assert fill(taken, other, lexicon=NORTHWIND) is None
+
+
+@pytest.mark.parametrize(
+    ("learned", "asked", "same"),
+    [
+        ((("month", "1997-03"), ("year", "1998")), (("month", "1996-05"), ("year", "1997")), True),
+        ((("month", "1997-03"), ("year", "1998")), (("month", "1998-03"), ("year", "1997")), False),
+        ((("month", "1997-03"), ("year", "1998")), (("month", "1997-03"), ("year", "1997")), False),
+        ((("limit", "5"), ("number", "5")), (("limit", "5"), ("number", "9")), False),
+        ((("limit", "5"), ("number", "8")), (("limit", "9"), ("number", "3")), True),
+        ((("recurring", "03"), ("year", "1998")), (("recurring", "05"), ("year", "1996")), True),
+    ],
+)
+def test_literals_of_two_kinds_keep_their_order_in_time_and_stay_apart(
+    learned: tuple[tuple[str, str], ...], asked: tuple[tuple[str, str], ...], same: bool
+) -> None:
+    one, other = ([Slot(kind, text) for kind, text in pair] for pair in (learned, asked))  # type: ignore[arg-type]
+    assert alike(one, other) is same
+
+
+@pytest.mark.parametrize(("number", "right"), [("0", False), ("1", True), ("20", True)])
+def test_no_group_has_nothing_in_it(number: str, right: bool) -> None:
+    more = (
+        "Which customers have placed at least 10 orders?",
+        "SELECT c.CompanyName FROM Orders AS o JOIN Customers AS c ON c.CustomerID = o.CustomerID "
+        "GROUP BY c.CustomerID HAVING COUNT(*) >= 10",
+    )
+    sql = filled(more, f"Which customers have placed at least {number} orders?")
+    assert (sql is not None) is right
 
 
 def test_literals_keep_their_order_and_stay_apart() -> None:
