@@ -197,3 +197,22 @@ def test_files_that_hold_a_query_are_named_in_whatever_form_they_hold_it(tmp_pat
         (tmp_path / name).write_text(f"before {held}\nafter", encoding="utf-8")
     assert files_holding(tmp_path, [sql]) == ["case", "json", "plain", "unescaped"]
     assert files_holding(tmp_path, []) == []
+
+
+def test_erasing_takes_what_answered_another_question_with_the_same_query_and_proves_it(settings: Settings) -> None:
+    question, sql = "How many boats lie in Veere?", "SELECT COUNT(*) FROM Boats WHERE Harbour = 'Veere'"
+    with open_app(settings, memory=False) as app:
+        app.model = ScriptedModel([sql, sql.replace("COUNT(*)", "count( * )"), sql.replace("Veere", "Hoorn")])
+        *_, first = app.ask(question)
+        [id] = app.feedback(first.id, verdict="good").remembered
+        *_, wrong = app.ask("How many boats lie in Hoorn?")
+        *_, right = app.ask("How many boats lie in Hoorn?")
+        [episode] = app.select(episode=id)
+        assert files_holding(app.folder, [sql]), "what is looked for can be found"
+        erased = app.forget((episode,), erase=True)
+        held = {one.id: app.ledger.attempt(one.id) for one in (first, wrong, right)}
+        assert [record and record.settled is None for record in held.values()] == [True, True, False]
+        assert erased.proof[-2:] == (
+            "files searched for the questions' words: 0 hold them",
+            "files searched for their SQL: 0 hold them",
+        )
