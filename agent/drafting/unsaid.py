@@ -35,6 +35,7 @@ _NONE = re.compile(
     r"|\w+n't|remaining|still|other)\b",
     re.IGNORECASE,
 )
+_PAIRED = re.compile(r"\b(?:pairs?|once|twice|others?|another|same|shared?|both)\b", re.IGNORECASE)
 _READ_AS_ROWS = exp.From | exp.Join | exp.In | exp.Exists | exp.SetOperation | exp.CTE
 _ORDERED = exp.LT | exp.LTE | exp.GT | exp.GTE | exp.EQ | exp.NEQ | exp.Is
 
@@ -54,6 +55,8 @@ class Unsaid:
         """Whether all that the query does is asked for, or cannot hang on the literals of the question."""
         return (
             self._tables_are_said()
+            and self._small_groups_are_kept()
+            and all(map(self._is_said_condition, self._conditions()))
             and all(map(self._is_asked, self.tree.walk()))
             and all(map(self._scope_is_fair, self.tree.find_all(exp.Select)))
         )
@@ -88,6 +91,15 @@ class Unsaid:
         """The tables that the question speaks of."""
         kinds = ("table", "column", "term")
         return frozenset(link.table for link in self.grounding.chosen if link.kind in kinds and link.table is not None)
+
+    @cached_property
+    def compares(self) -> bool:
+        """Whether a word that holds things together stands outside what is said of numbers and times."""
+        text = self.grounding.question
+        spans = [(one.start, one.end) for one in self.grounding.comparisons]
+        for start, end in [*spans, *((one.start, one.end) for one in self.grounding.periods)]:
+            text = text[:start] + " " * (end - start) + text[end:]
+        return _HELD.search(text) is not None
 
     def _says(self, pattern: re.Pattern[str]) -> bool:
         return pattern.search(self.masked) is not None
@@ -166,8 +178,10 @@ class Unsaid:
     def _is_asked_call(self, node: exp.Anonymous) -> bool:
         name, given = str(node.this).lower(), node.expressions
         if name == "count" and len(given) == 1 and not isinstance(given[0], exp.Star | exp.Literal | exp.Distinct):
-            column = self.names.column(given[0])
-            return column is None or self._is_filled(column) or self._is_named(column)
+            inside = [self.names.column(column) for column in _columns(given[0])]
+            if isinstance(given[0], exp.Case):
+                return True
+            return all(one is not None and (self._is_filled(one) or self._is_named(one)) for one in inside)
         if name == "avg":
             return self._says(_AVERAGE) or "AVG(" in self.told.upper().replace(" ", "")
         if name in ("min", "max") and len(given) == 1:
@@ -276,6 +290,52 @@ class Unsaid:
         found += [join.this for join in select.args.get("joins") or ()]
         return [self.names.table(one) if isinstance(one, exp.Table) else None for one in found]
 
+    # Conditions
+
+    def _conditions(self) -> Iterator[exp.Expr]:
+        """What keeps rows or leaves them out, AND, OR and NOT taken apart."""
+        for holder in self.tree.find_all(exp.Where, exp.Having, exp.Join, exp.If):
+            waiting = [holder.args.get("on") if isinstance(holder, exp.Join) else holder.this]
+            while waiting:
+                node = waiting.pop()
+                if isinstance(node, exp.Connector):
+                    waiting += [node.this, node.expression]
+                elif isinstance(node, exp.Paren | exp.Not):
+                    waiting.append(node.this)
+                elif node is not None:
+                    yield node
+
+    def _is_said_condition(self, node: exp.Expr) -> bool:
+        """A condition holds a literal of the question, follows a key, or is about what the question names."""
+        if any(id(literal) in self.explained for literal in node.find_all(exp.Literal)):
+            return True
+        if isinstance(node, exp.Exists | exp.Is) or (isinstance(node, exp.In) and node.args.get("query") is not None):
+            return True
+        if isinstance(node, _ORDERED) and any(self.names.counts(side) for side in (node.this, node.expression)):
+            return True
+        columns = [self.names.column(column) for column in _columns(node)]
+        known = [column for column in columns if column is not None]
+        if isinstance(node, exp.EQ) and len(known) == 2 and self._are_alike(known[0], known[1]):
+            return True
+        return all(self._is_key(column) or self._is_mentioned(column) for column in known)
+
+    def _is_mentioned(self, column: Column) -> bool:
+        own = self.lexicon.column_words.get(column, frozenset())
+        own = own - _PLAIN_WORDS or own
+        return self._says_column(column) or bool(own & self.said) or self.grounding.direction is not None
+
+    def _small_groups_are_kept(self) -> bool:
+        """What is fewer than a number may be none: only an outer join or a query for each row finds those."""
+        outer = any(join.args.get("side") for join in self.tree.find_all(exp.Join))
+        return outer or not any(
+            one.operator in ("<", "<=")
+            and id(one.literal) in self.explained
+            and self.names.counts(one.other)
+            and not self.names.ranks(one.other)
+            and not isinstance(one.other, exp.Subquery)
+            for one in self.compared
+        )
+
     # Comparisons
 
     def _is_asked_list(self, node: exp.In) -> bool:
@@ -289,7 +349,7 @@ class Unsaid:
         here, there = self.names.column(node.this), self.names.column(inner.expressions[0].unalias())
         if here is None or there is None:
             return False
-        compares = self._says(_HELD) or self._says_none()
+        compares = self.compares or self._says_none()
         return self._are_alike(here, there) or (compares and all(map(self._says_column, (here, there))))
 
     def _are_alike(self, here: Column, there: Column) -> bool:
@@ -347,7 +407,7 @@ class Unsaid:
         columns = [[*_columns(side)] for side in sides]
         if sum(map(bool, columns)) < 2:
             return self._is_asked_measure(node, sides)
-        if self._says(_HELD) and any(self.names.counts(side) for side in sides):
+        if self.compares and any(self.names.counts(side) for side in sides):
             return True
         found = [self.names.column(column) for side in columns for column in side]
         if None in found:
@@ -357,21 +417,38 @@ class Unsaid:
         if plain and self._are_alike(known[0], known[1]):
             return True
         if self._is_key(known[0]) and set(known) == {known[0]}:
-            return True
+            return self._says(_PAIRED)
         if self._tells_sql(node):
             return True
-        return self._says(_HELD) and all(map(self._says_column, known))
+        return self.compares and all(map(self._says_column, known))
 
     def _is_asked_measure(self, node: exp.Expr, sides: Sequence[exp.Expr]) -> bool:
         """A value that only an aggregate gives is held against a column where the question compares or ranks."""
         queries = [side for side in sides if isinstance(side, exp.Subquery)]
+        if not all(self._is_extreme_of_these(node, query) for query in queries):
+            return False
         others = [side for side in sides if side not in queries]
         if not queries or all(isinstance(side, exp.Literal) for side in others):
             return True
         called = {str(call.this).lower() for query in queries for call in query.find_all(exp.Anonymous)}
-        return (
-            self.grounding.direction is not None or not called & AGGREGATES or self._says(_HELD) or self._says(_EVERY)
+        return self.grounding.direction is not None or not called & AGGREGATES or self.compares or self._says(_EVERY)
+
+    def _is_extreme_of_these(self, node: exp.Expr, query: exp.Subquery) -> bool:
+        """Whether a largest or smallest is one of the rows that are asked for, not of all."""
+        called = {str(call.this).lower() for call in query.find_all(exp.Anonymous)}
+        around = node.find_ancestor(exp.Select)
+        where = around.args.get("where") if around is not None else None
+        if not called & {"min", "max"} or where is None:
+            return True
+        inside = {id(literal) for literal in query.find_all(exp.Literal)} & self.explained
+        kept = {id(literal) for literal in where.find_all(exp.Literal)} & self.explained
+        tied = any(
+            (inner := self.names.column(one.this)) is not None
+            and inner == self.names.column(one.expression)
+            and one.this.sql() != one.expression.sql()
+            for one in query.find_all(exp.EQ)
         )
+        return tied or len(inside) * 2 >= len(kept)
 
     # Selects
 
@@ -416,6 +493,8 @@ class Unsaid:
             return True
         if not any(map(_is_aggregate, (node for part in self._measured(select) for node in part.walk()))):
             return self._is_asked_select(select) or self._says(_DIFFERENT)
+        if not all(self._is_asked_group(select, one) for one in group.expressions):
+            return False
         if self.grounding.grouping or self._says(_EACH):
             return True
         if self._groups_asked(select):
@@ -431,6 +510,22 @@ class Unsaid:
             or self._says(re.compile(r"\brank\b|\band how m(?:any|uch)\b", re.IGNORECASE))
             or bool(select.parent is not None and self._says(_AVERAGE))
         )
+
+    def _is_asked_group(self, select: exp.Select, group: exp.Expr) -> bool:
+        """Whether what rows are grouped by is shown, tells apart rows that are shown, or is named."""
+        shown = {text for one in select.expressions for text in (one.alias_or_name, one.unalias().sql()) if text}
+        column = self.names.column(group)
+        if group.sql() in shown or (isinstance(group, exp.Column) and group.name in shown) or column is None:
+            return True
+        owners = {
+            found[0]
+            for one in select.expressions
+            for inner in _columns(one)
+            if (found := self.names.column(inner)) is not None
+        }
+        table = self._keyed(column) or (column[0] if self._is_key(column) else None)
+        asked = self.asked.table if self.asked is not None else None
+        return (table is not None and table in owners | {asked}) or self._says_column(column)
 
     def _groups_asked(self, select: exp.Select) -> bool:
         """Whether there is one group for each row of what is asked for, which is not their number."""

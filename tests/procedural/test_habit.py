@@ -58,6 +58,11 @@ def test_how_sure_it_must_be_can_be_set() -> None:
     assert (USUAL.fewest_successes, USUAL.least_salience) == (3, 0.5)
 
 
+def test_a_habit_of_no_literal_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 literal"):
+        Certainty(fewest_literals=0)
+
+
 @pytest.mark.parametrize(
     ("successes", "salience", "said"),
     [(0, 0.5, "at least 1 success"), (-1, 0.5, "at least 1 success"), (3, -0.1, "0 and 1"), (3, 1.1, "0 and 1")],
