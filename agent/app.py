@@ -559,7 +559,7 @@ class App:
                 done = drain(self.ledger, self.store, text=indexed_text, folder=folder, index=self.embedder.id)
                 self.vectors.fill()
                 if done.rebuilt:
-                    self.say(f"The episode store was damaged and is built anew from the ledger: {done.rebuilt}")
+                    self.say(f"The episode store is built anew from the ledger: {done.rebuilt}")
         except StoreError as trouble:
             self.say(f"{trouble} The changes stay queued in the ledger.")
 

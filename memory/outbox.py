@@ -34,13 +34,15 @@ class Marker:
     """Whose data a store's folder holds, and the generation it was brought to.
 
     `index` says what the texts were indexed with. `writing` names the buckets that a drain was writing; it is empty
-    unless a drain runs or was cut off.
+    unless a drain runs or was cut off. `place` is where the folder was then: a store may hold whole paths, so that
+    a copy of its folder would read and write in the original.
     """
 
     store: str
     generation: int
     index: str = ""
     writing: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,11 @@ class Standing:
     """How the store stands to the ledger.
 
     `new`: it was never written. `current`: all that was acked is in it. `cut_off`: a drain was interrupted in
-    `buckets`. `behind`: it is an older copy, or was lost; every bucket is in doubt.
+    `buckets`. `behind`: it is an older copy, or was lost; every bucket is in doubt. `moved`: it was written in
+    another place, and must not be opened in this one.
     """
 
-    state: Literal["new", "current", "cut_off", "behind"]
+    state: Literal["new", "current", "cut_off", "behind", "moved"]
     buckets: tuple[str, ...] = ()
 
 
@@ -76,7 +79,13 @@ def read_marker(folder: Path) -> Marker | None:
     path = folder / MARKER
     try:
         body = json.loads(path.read_bytes())
-        return Marker(str(body["store"]), int(body["generation"]), str(body.get("index", "")), tuple(body["writing"]))
+        return Marker(
+            str(body["store"]),
+            int(body["generation"]),
+            str(body.get("index", "")),
+            tuple(body["writing"]),
+            str(body.get("place", "")),
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -87,13 +96,13 @@ def read_marker(folder: Path) -> Marker | None:
 
 
 def write_marker(folder: Path, marker: Marker) -> None:
-    """Put the marker in place whole or not at all, lasting through a power cut."""
+    """Put the marker in place whole or not at all, lasting through a power cut. It is told the folder's place."""
     path = folder / MARKER
     unborn = path.with_suffix(".unborn")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with unborn.open("w", encoding="utf-8") as file:
-            json.dump(asdict(marker), file)
+            json.dump(asdict(replace(marker, place=_place(folder))), file)
             file.flush()
             os.fsync(file.fileno())
         unborn.replace(path)
@@ -132,6 +141,8 @@ def standing(ledger: Ledger, folder: Path, *, index: str = "") -> Standing:
             f"{folder} was indexed with {marker.index or 'nothing named'}, and now it is {index or 'nothing named'}. "
             f"Delete {folder}: it is rebuilt from the ledger and nothing is lost."
         )
+    if marker.place != _place(folder):
+        return Standing("moved")
     if marker.writing and marker.generation >= generation - 1:
         return Standing("cut_off", marker.writing)
     return Standing("current" if marker.generation == generation else "behind")
@@ -150,25 +161,38 @@ def drain(
 
     `text` gives what an episode is found by. `folder` is where the store keeps its data and gets its marker; None
     for a store that keeps nothing. `index`: see `standing`. `limit` is the most changes to take. When the store raises,
-    what it confirmed before stays acked, and the rest stays queued. With a folder, `reconcile` is run first, and a
-    store that says its files are damaged is closed, deleted and rebuilt from the ledger, once.
+    what it confirmed before stays acked, and the rest stays queued. With a folder, `reconcile` is run first. A folder
+    that was copied or moved here is deleted unopened, and a store that says its files are damaged is closed, deleted
+    and rebuilt from the ledger, once.
 
     Raises:
         BrainForeignError, BrainDamagedError: see `standing`.
     """
     if folder is None:
         return _apply(ledger, store, text=text, folder=None, index=index, limit=limit)
+    if standing(ledger, folder, index=index).state == "moved":
+        return _rebuild(ledger, store, f"{folder} was copied or moved here.", text=text, folder=folder, index=index)
     try:
         reconcile(ledger, store, folder=folder, index=index)
         return _apply(ledger, store, text=text, folder=folder, index=index, limit=limit)
     except StoreDamagedError as damage:
         # A process killed in the middle of a write can leave files that the store itself cannot open or forget.
-        store.close()
-        shutil.rmtree(folder, ignore_errors=True)
-        ledger.between("store deleted")
-        reconcile(ledger, store, folder=folder, index=index)
-        done = _apply(ledger, store, text=text, folder=folder, index=index, limit=None)
-        return replace(done, rebuilt=str(damage))
+        return _rebuild(ledger, store, str(damage), text=text, folder=folder, index=index)
+
+
+def _rebuild(
+    ledger: Ledger, store: EpisodeStore, why: str, *, text: Callable[[Episode], str], folder: Path, index: str
+) -> Drained:
+    """Delete the store's folder and write everything anew."""
+    store.close()
+    shutil.rmtree(folder, ignore_errors=True)
+    ledger.between("store deleted")
+    reconcile(ledger, store, folder=folder, index=index)
+    return replace(_apply(ledger, store, text=text, folder=folder, index=index, limit=None), rebuilt=why)
+
+
+def _place(folder: Path) -> str:
+    return str(folder.resolve())
 
 
 def _apply(
@@ -234,6 +258,8 @@ def reconcile(
         BrainForeignError, BrainDamagedError: see `standing`.
     """
     found = standing(ledger, folder, index=index) if folder is not None else Standing("behind")
+    if found.state == "moved":
+        raise StoreDamagedError(f"{folder} was copied or moved here. Delete it: it is rebuilt from the ledger.")
     reasons = dict.fromkeys(found.buckets, "a write was cut off")
     if thorough or found.state == "behind":
         pending = {change.episode for change in ledger.outbox()}

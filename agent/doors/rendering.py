@@ -85,7 +85,9 @@ def answer(attempt: Attempt, *, as_json: bool, options: str = "", in_chat: bool 
         elif not result.rows:
             console.print("No rows: the query ran and found nothing.")
     if attempt.message:
-        console.print(escape(f"{attempt.status}: {plain(attempt.message)}"), highlight=False)
+        mend = f"hebbql feedback {attempt.id}"
+        message = plain(attempt.message).replace(mend, f"{mend}{plain(options)}")
+        console.print(escape(f"{attempt.status}: {message}"), highlight=False)
     if attempt.sql:
         console.print("\nSQL", style="bold")
         console.print(Padding(Syntax(_pretty(attempt.sql), "sql", background_color="default", word_wrap=True), (0, 2)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ from procedural.synapse import Target
 
 Verdict = Literal["good", "bad", "corrected"]
 
+
+_MOST_NAMED = 3
 
 HabitOf = Callable[[Mapping[str, Any], str], str]
 """Names the habit that the question of a settled attempt's body and an SQL belong to, or gives `""`."""
@@ -61,6 +63,8 @@ class Teacher:
             QueryRejected, QueryFailed: the SQL does not hold or run.
         """
         body = self._settled(attempt)
+        if body.get("status") == "refused" and not body.get("drafts"):
+            raise FeedbackError(f"Attempt {attempt} was refused: it asks for a change, so there is nothing to teach.")
         written = str(body.get("sql") or "")
         if verdict == "corrected":
             assert sql is not None, "a correction comes with its SQL"
@@ -135,7 +139,7 @@ class Teacher:
             rewarded = (*fired(body), *shown) if verdict == "good" else shown
             self._move(entry, body, rewarded, reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
-        less = f" {len(gone)} wrong episode(s) forgotten." if gone else ""
+        less = self._told(gone) if gone else ""
         return Outcome(f"{known}: {right.question}{less}", (str(right.id),) if new else (), gone)
 
     def _weaken(self, attempt: str, body: Mapping[str, Any]) -> Outcome:
@@ -143,8 +147,18 @@ class Teacher:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
             gone = _forget(entry, self._failed(entry, body), attempt)
             self._learn(entry, attempt, body)
-        forgotten = f" {len(gone)} episode(s) forgotten." if gone else " No episode was stored from it."
-        return Outcome(f"Attempt {attempt} is marked bad; what led to it is weakened.{forgotten}", forgotten=gone)
+        forgotten = self._told(gone) if gone else " No episode was stored from it."
+        habit = " The habit is broken: the model is asked from now on." if body.get("path") == "habit" else ""
+        return Outcome(
+            f"Attempt {attempt} is marked bad; what led to it is weakened.{habit}{forgotten}", forgotten=gone
+        )
+
+    def _told(self, gone: Sequence[str]) -> str:
+        """Name the episodes that were forgotten, so that a person can put back what should have stayed."""
+        known = [episode for id in gone if (episode := self.ledger.episode(uuid.UUID(id))) is not None]
+        named = "; ".join(repr(episode.question) for episode in known[:_MOST_NAMED])
+        more = f" and {len(gone) - _MOST_NAMED} more" if len(gone) > _MOST_NAMED else ""
+        return f" Forgotten, as it misled or was spent: {named}{more}."
 
     def _failed(self, entry: Transaction, body: Mapping[str, Any]) -> tuple[uuid.UUID, ...]:
         """Weaken what fired; give the episode that says the wrong answer, and those of the bucket that are spent.

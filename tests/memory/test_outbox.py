@@ -217,6 +217,24 @@ def test_a_store_that_is_current_is_not_asked_anything(ledger: Ledger, store: Wa
     assert reconcile(ledger, store, folder=folder) == () == tuple(store.asked)
 
 
+def test_a_folder_that_was_copied_here_is_deleted_unopened_and_built_anew(
+    ledger: Ledger, store: Watched, folder: Path
+) -> None:
+    remember(ledger, FIRST, OTHER)
+    drain(ledger, store, text=text, folder=folder)
+    copied = folder.with_name("copied")
+    shutil.copytree(folder, copied)
+    (copied / "of-the-original").touch()
+    assert standing(ledger, copied).state == "moved"
+    fresh = Watched()
+    with pytest.raises(StoreDamagedError, match="copied or moved"):
+        reconcile(ledger, fresh, folder=copied)
+    done = drain(ledger, fresh, text=text, folder=copied)
+    assert "copied or moved" in done.rebuilt and not (copied / "of-the-original").exists()
+    assert fresh.members(FIRST.bucket) == {FIRST.id} and fresh.members(OTHER.bucket) == {OTHER.id}
+    assert standing(ledger, copied).state == "current"
+
+
 def test_buckets_of_a_drain_that_was_cut_off_are_written_anew(ledger: Ledger, store: Watched, folder: Path) -> None:
     remember(ledger, FIRST, OTHER)
     drain(ledger, store, text=text, folder=folder)

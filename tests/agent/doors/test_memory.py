@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,3 +192,23 @@ def test_a_brain_seeds_itself_once_at_its_first_question(home: Home, endpoint: E
     assert "seed" not in second.err and second.json["recalled"] == first.json["recalled"]
     with Ledger.open(fresh / "brain.sqlite", database="northwind", create=False) as ledger:
         assert len(list(ledger.events(kinds=(EventKind.BATCH_OPENED,)))) == 1
+
+
+def test_a_brain_that_was_copied_keeps_to_itself(home: Home, endpoint: Endpoint, whole: Callable[[Home], None]) -> None:
+    copy = home.folder / "copied"
+    shutil.copytree(home.brain, copy)
+    endpoint.says = lambda _question, _before: COUNT_BRAZIL
+    ended = home.run("ask", BRAZIL, "--json", "--brain", str(copy))
+    assert ended.json["recalled"] and ended.says("built anew", "copied or moved"), ended
+    first = ended.json["recalled"][0]["episode"]
+    assert home.run("forget", first, "--erase", "--yes", "--brain", str(copy)).code == 0
+    assert first in [one["episode"] for one in home.ask(BRAZIL)["recalled"]]
+    whole(home)
+    found = {one["name"]: one for one in home.run("doctor", "--json", "--brain", str(copy)).json["checks"]}
+    assert found["episodes"]["ok"], found["episodes"]
+
+
+def test_the_command_that_teaches_after_a_failure_finds_the_same_brain(home: Home, endpoint: Endpoint) -> None:
+    endpoint.says = lambda _question, _before: "SELECT Nothing FROM Customers"
+    ended = home.run("ask", BRAZIL, "--no-memory", "--brain", str(home.brain))
+    assert ended.code == 1 and f"--brain {home.brain}" in " ".join(ended.out.split()), ended

@@ -111,7 +111,7 @@ def test_bad_weakens_what_fired_and_stores_nothing(bakery: Bakery) -> None:
 def test_bad_after_good_forgets_what_good_stored(bakery: Bakery, answer: Attempt) -> None:
     [stored] = bakery.teacher.take(answer.id, "good").remembered
     outcome = bakery.teacher.take(answer.id, "bad")
-    assert outcome.forgotten == (stored,)
+    assert outcome.forgotten == (stored,) and f"Forgotten, as it misled or was spent: {QUESTION!r}." in outcome.message
     assert bakery.ledger.episodes() == ()
     assert bakery.ledger.episode_state(uuid.UUID(stored)) == "forgotten"
     assert weights(bakery)["approach", "direct"][1:] == (1, 1)
@@ -249,7 +249,6 @@ def test_an_unknown_attempt_is_named(bakery: Bakery, verdict: str) -> None:
     ("question", "replies"),
     [
         ("Which planets orbit Jupiter?", []),
-        ("Delete all breads", []),
         (QUESTION, [ModelError("No network.")]),
     ],
 )
@@ -270,6 +269,15 @@ def test_an_abstained_attempt_can_be_corrected(bakery: Bakery) -> None:
     assert (episode.question, episode.sql) == ("Which planets orbit Jupiter?", "SELECT Name FROM Breads")
     assert {kind for kind, _ in weights(bakery)} == {"skeleton", "episode"}
     bakery.prove()
+
+
+@pytest.mark.parametrize("verdict", ["good", "bad", "corrected"])
+def test_what_asks_for_a_change_is_never_taught(bakery: Bakery, verdict: Any) -> None:
+    attempt = bakery.ask("Delete all breads")
+    before = unchanged(bakery)
+    with pytest.raises(FeedbackError, match="was refused: it asks for a change"):
+        bakery.teacher.take(attempt.id, verdict, RIGHT)
+    assert unchanged(bakery) == before
 
 
 def test_an_attempt_whose_queries_never_ran_can_be_called_bad_but_not_good(bakery: Bakery) -> None:
