@@ -414,6 +414,34 @@ def test_a_doubt_makes_no_template(question: str, sql: str) -> None:
     assert template(question, COUNT + sql) is None
 
 
+BELGIAN = "Orders JOIN Customers USING (CustomerID) WHERE Customers.Country = 'Belgium'"
+PLACED = ("How many orders did customers from Belgium place?", COUNT + BELGIAN)
+PLACING = (
+    "Which customers in Belgium placed orders?",
+    f"SELECT Customers.CompanyName FROM {BELGIAN} GROUP BY Customers.CustomerID",
+)
+UNASKED = [
+    (PLACED[0], f"{PLACED[1]} AND NOT Orders.CustomerID IN (SELECT CustomerID FROM Customers)"),
+    (PLACED[0], f"{PLACED[1]} AND NOT EXISTS (SELECT 1 FROM Customers AS c WHERE c.CustomerID = Orders.CustomerID)"),
+    (PLACED[0], f"{PLACED[1]} AND Customers.City IN (SELECT ShipCity FROM Orders)"),
+    (PLACED[0], f"{COUNT}Orders NATURAL JOIN Customers WHERE Customers.Country = 'Belgium'"),
+    (PLACED[0], f"{COUNT}Orders JOIN Customers USING (CustomerID), Shippers WHERE Customers.Country = 'Belgium'"),
+    (PLACED[0], f"{COUNT}Orders JOIN Customers USING (CustomerID), Orders AS o WHERE Customers.Country = 'Belgium'"),
+    ("How many customers in Belgium have placed orders?", COUNT + BELGIAN),
+    (PLACING[0], f"{PLACING[1]} HAVING COUNT(*) > 1"),
+]
+
+
+@pytest.mark.parametrize(("question", "sql"), [PLACED, PLACING])
+def test_what_is_asked_for_makes_a_template(question: str, sql: str) -> None:
+    assert template(question, sql) is not None
+
+
+@pytest.mark.parametrize(("question", "sql"), UNASKED)
+def test_what_nobody_asked_for_makes_no_template(question: str, sql: str) -> None:
+    assert template(question, sql) is None
+
+
 @pytest.mark.parametrize("sql", ["SELECT 91", "SELECT COUNT(*) FROM (SELECT 1)"])
 def test_an_answer_that_reads_no_table_makes_no_template(sql: str) -> None:
     assert template("How many customers do we have?", sql) is None
