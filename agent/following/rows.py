@@ -250,12 +250,18 @@ _LISTED = re.compile(
 )
 
 
+# A number of rows, an order or further columns make no sense of a count.
+_DRESSED = re.compile(r", (?:sorted|in [\w ]*order\b|and (?:what|which|who|where|when)\b)", re.IGNORECASE)
+
+
 def counted(f: Followup) -> Iterator[Change]:
     """`how many are there?` after a list, `which ones?` after a count."""
     text, noun = f.question, head(f.was)
     if noun is None:
         return
     if f.kind in _ROWS and _COUNT_THEM.fullmatch(f.text):
+        if f.was.limit is not None or _DRESSED.search(text):
+            return
         kinds, free = frozenset({"count"}), frozenset({"words", "limit"})
         which, listed = re.match(r"(?:which|what) ", text, re.IGNORECASE), _LISTED.match(text)
         if which:
