@@ -35,6 +35,12 @@ _NONE = re.compile(
     r"|\w+n't|remaining|still|other)\b",
     re.IGNORECASE,
 )
+_LINED_UP = re.compile(
+    r"\b(?:rank\w*|running|cumulat\w*|so far|moving|share|percent\w*|previous|next"
+    r"|chang\w*|gr[oe]w\w*|position|place|order of)\b",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(r"\b(?:list\w*|joined|commas?|together|concat\w*|one line)\b", re.IGNORECASE)
 _PAIRED = re.compile(r"\b(?:pairs?|once|twice|others?|another|same|shared?|both)\b", re.IGNORECASE)
 _READ_AS_ROWS = exp.From | exp.Join | exp.In | exp.Exists | exp.SetOperation | exp.CTE
 _ORDERED = exp.LT | exp.LTE | exp.GT | exp.GTE | exp.EQ | exp.NEQ | exp.Is
@@ -156,6 +162,10 @@ class Unsaid:
     def _is_asked(self, node: exp.Expr) -> bool:
         if isinstance(node, exp.Anonymous):
             return self._is_asked_call(node)
+        if isinstance(node, exp.AggFunc):
+            return self._says(_TOGETHER)
+        if isinstance(node, exp.Window):
+            return self.grounding.direction is not None or self._says(_LINED_UP) or self._says(_EACH)
         if isinstance(node, exp.Distinct):
             return self._is_asked_distinct(node)
         if isinstance(node, exp.Except) and not self._says_none():
@@ -186,7 +196,10 @@ class Unsaid:
             return self._says(_AVERAGE) or "AVG(" in self.told.upper().replace(" ", "")
         if name in ("min", "max") and len(given) == 1:
             return self._says_extreme(name)
-        return True
+        if name in ("sum", "total"):
+            inside = [self.names.column(column) for one in given for column in _columns(one, conditions=False)]
+            return all(one is None or one in self.lexicon.amounts or self._is_mentioned(one) for one in inside)
+        return name not in AGGREGATES or name == "count" or self._says(_TOGETHER)
 
     def _says_extreme(self, name: str) -> bool:
         if self.grounding.direction is not None or self._says(_EXTREME):
@@ -293,7 +306,7 @@ class Unsaid:
     # Conditions
 
     def _conditions(self) -> Iterator[exp.Expr]:
-        """What keeps rows or leaves them out, AND, OR and NOT taken apart."""
+        """What keeps rows or leaves them out, AND, OR and NOT taken apart, and each comparison wherever it stands."""
         for holder in self.tree.find_all(exp.Where, exp.Having, exp.Join, exp.If):
             waiting = [holder.args.get("on") if isinstance(holder, exp.Join) else holder.this]
             while waiting:
@@ -304,6 +317,7 @@ class Unsaid:
                     waiting.append(node.this)
                 elif node is not None:
                     yield node
+        yield from self.tree.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ, exp.Between)
 
     def _is_said_condition(self, node: exp.Expr) -> bool:
         """A condition holds a literal of the question, follows a key, or is about what the question names."""
@@ -598,15 +612,16 @@ class Unsaid:
         return not inner or not any(self._referring(select, table) for table in shown)
 
 
-def _columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """The columns of an expression, those of queries within it left out."""
+def _columns(node: exp.Expr, *, conditions: bool = True) -> Iterator[exp.Column]:
+    """The columns of an expression, those of queries within it left out, and those that a CASE only asks about."""
     if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
         return
     if isinstance(node, exp.Column):
         yield node
         return
     for inner in node.iter_expressions():
-        yield from _columns(inner)
+        if conditions or not isinstance(node, exp.If) or inner is not node.this:
+            yield from _columns(inner, conditions=conditions)
 
 
 def _first_select(node: exp.Expr) -> exp.Select | None:

@@ -429,6 +429,15 @@ UNASKED = [
     (PLACED[0], f"{COUNT}Orders JOIN Customers USING (CustomerID), Orders AS o WHERE Customers.Country = 'Belgium'"),
     ("How many customers in Belgium have placed orders?", COUNT + BELGIAN),
     (PLACING[0], f"{PLACING[1]} HAVING COUNT(*) > 1"),
+    ("How many suppliers are in Canada?", "SELECT SUM(LENGTH(Region) > 0) FROM Suppliers WHERE Country = 'Canada'"),
+    ("How many suppliers are in Canada?", "SELECT SUM(Region = Region) FROM Suppliers WHERE Country = 'Canada'"),
+    ("How many suppliers are in Canada?", "SELECT SUM(LENGTH(Region) / 2) FROM Suppliers WHERE Country = 'Canada'"),
+    (
+        "How many suppliers are in Spain?",
+        "SELECT COUNT(*) OVER (PARTITION BY City) FROM Suppliers WHERE Country = 'Spain'",
+    ),
+    ("How many suppliers are in Spain?", "SELECT RANK() OVER (ORDER BY City) FROM Suppliers WHERE Country = 'Spain'"),
+    ("Which suppliers are in Spain?", "SELECT GROUP_CONCAT(CompanyName) FROM Suppliers WHERE Country = 'Spain'"),
 ]
 
 
