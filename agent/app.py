@@ -338,7 +338,11 @@ class App:
             synapse=synapse,
             lexicon=lambda: self.lexicon,
             database=self,
-            certainty=Certainty(self.settings.habit_successes, self.settings.habit_salience),
+            certainty=Certainty(
+                fewest_successes=self.settings.habit_successes,
+                least_salience=self.settings.habit_salience,
+                fewest_literals=self.settings.habit_literals,
+            ),
         )
 
     def recalled(self, understood: Understood) -> tuple[Recalled, ...]:

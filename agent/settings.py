@@ -28,7 +28,8 @@ class Settings:
     spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes
     shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`). `approach` is taken
     for every question instead of the one that does best in its bucket. A habit is used from `habit_successes`
-    verified answers on, as long as its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never.
+    verified answers on, with new literals once `habit_literals` different ones were right in their place, as long as
+    its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -53,6 +54,7 @@ class Settings:
     approach: str | None = None
     habits: bool = True
     habit_successes: int = 3
+    habit_literals: int = 2
     habit_salience: float = 0.5
 
     @property
@@ -130,5 +132,6 @@ class Settings:
             approach=words["approach"] or None,
             habits=switch("habits", default.habits),
             habit_successes=whole("habit_successes") or default.habit_successes,
+            habit_literals=whole("habit_literals") or default.habit_literals,
             habit_salience=salience,
         )
