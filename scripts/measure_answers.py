@@ -106,12 +106,22 @@ def main() -> int:
             "model": given.model,
             "approach": given.approach or "chosen by procedural memory",
             "commit": _commit(),
-            "command": "scripts/measure_answers.py " + " ".join(sys.argv[1:]),
+            "command": "scripts/measure_answers.py " + " ".join(without_brain(sys.argv[1:])),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         }
         path.write_text(json.dumps(head | {"arms": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     return 0
+
+
+def without_brain(arguments: list[str]) -> list[str]:
+    """The arguments without the place of a brain, which is of one machine.
+
+    >>> without_brain(["--every", "3", "--brain", "here", "--write"]), without_brain(["--brain=here"])
+    (['--every', '3', '--write'], [])
+    """
+    kept = [one for one, before in zip(arguments, ["", *arguments], strict=False) if "--brain" not in (one, before)]
+    return [one for one in kept if not one.startswith("--brain=")]
 
 
 def file_stem(questions: Path, model: str, approach: str | None) -> str:
