@@ -20,6 +20,7 @@ REGISTRY_HOSTS = re.compile(
     re.I,
 )
 NOT_DONE = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|X" r"XX)\b|mark\.(?:sk" r"ip|xf" r"ail)\b|pytest\.sk" r"ip\(")
+TEMPORARY = re.compile(r"/tm" r"p/\w+")
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 PINNED = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>[^ ;\\]+)(?: ; [^\\]+)?(?: \\)?")
 
@@ -48,6 +49,7 @@ TEXTS = _texts()
     ("pattern", "files"),
     [
         pytest.param(MACHINE_PATHS, "**", id="a path of one machine"),
+        pytest.param(TEMPORARY, "runs/reference/*", id="a temporary place of one machine"),
         pytest.param(REGISTRY_HOSTS, "**", id="the host of a package registry"),
         pytest.param(NOT_DONE, "**/*.py", id="something left undone or a test switched off"),
         pytest.param(EMOJI, "**/*.md", id="an emoji"),
@@ -69,6 +71,7 @@ def test_no_file_holds(pattern: re.Pattern[str], files: str) -> None:
     [
         (MACHINE_PATHS, ("cat /wo", "rk/main/x")),
         (MACHINE_PATHS, ("'/ro", "ot/.cache'")),
+        (TEMPORARY, ("--brain /tm", "p/w/brain")),
         (REGISTRY_HOSTS, ("https://files.python", "hosted.org/x")),
         (NOT_DONE, ("# TO", "DO later")),
         (NOT_DONE, ("@pytest.mark.sk", "ip")),
