@@ -14,7 +14,7 @@ from agent.attempt import Understood
 from agent.following.answers import besides, columns, pointed
 from agent.following.english import capitalised, tidy
 from agent.following.literals import clause, literal, shifted, wider
-from agent.following.phrases import Phrase, phrases, signature
+from agent.following.phrases import Phrase, is_noun, phrases, signature
 from agent.following.reading import Change, Followup, Shown, Understand, fits, literals, read
 from agent.following.rows import counted, limit, order, other_end
 from agent.following.subjects import aggregate, grouping, measured, share, subject
@@ -29,6 +29,9 @@ _LONGEST = 200
 """Characters of a follow-up that rules look at; who writes more writes a whole question."""
 _TIME_WORDS = words(
     "day days week weeks month months quarter quarters year years last next previous ago recent today yesterday now"
+)
+_SORTING = re.compile(
+    r"\b(?:sort|order(?:ed)? by|order (?:it|them|those|these)\b|rank|alphabetical|ascending|descending)", re.IGNORECASE
 )
 _POINTS_BACK = re.compile(r"\b(?:the (?:first|second|third|last) one|(?:is|was|are|were) that)\b", re.IGNORECASE)
 
@@ -74,7 +77,8 @@ def holds(before: Understood, said: Grounding, after: Understood) -> bool:
     """Whether a whole question that a model wrote has all that the follow-up named, and what it left alone.
 
     A literal before may be missing only if the follow-up names one of the same kind or column. Nothing may be in it
-    that neither of the two said: no name, literal, unknown word, negation or superlative.
+    that neither of the two said: no name, literal, unknown word, negation or superlative. What it asks for, rows of
+    a table or an order, stays unless the follow-up names other rows.
     """
     was, now = before.grounding, after.grounding
     there = {signature(link) for link in now.links}
@@ -95,7 +99,9 @@ def holds(before: Understood, said: Grounding, after: Understood) -> bool:
         and now.direction in {was.direction, said.direction}
         and len(now.negations) <= len(was.negations) + len(said.negations)
     )
-    goes_on = bool(_names(was) & there or _names(said))
+    things = _things(was)
+    goes_on = bool(things & there or not things or _things(said)) and bool(_names(was) & there or _names(said))
+    goes_on = goes_on and not (_SORTING.search(said.question) and not _SORTING.search(now.question))
     changed = now.question.rstrip("?. ").casefold() != was.question.rstrip("?. ").casefold()
     return faithful and goes_on and changed and not now.nothing_linked and not _POINTS_BACK.search(now.question)
 
@@ -128,6 +134,11 @@ def _in_two_steps(previous: Understood, text: str, understand: Understand, answe
         if then is not None and then.rule == "literal":
             return Rewritten(then.question, first.rule)
     return None
+
+
+def _things(grounding: Grounding) -> frozenset[tuple[str, str]]:
+    """The signatures of the tables whose rows a text names."""
+    return frozenset(signature(link) for link in grounding.chosen if is_noun(link) and not link.verb)
 
 
 def _names(grounding: Grounding) -> frozenset[tuple[str, str]]:

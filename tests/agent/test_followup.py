@@ -473,6 +473,14 @@ HOLDING = "How many orders were placed in 1998?"
             False,
         ),
         ("How many orders were placed in 1997?", "whatever", "What is the weather?", False),
+        ("How many customers are there in Spain?", "sort them by city", "How many cities are there in Spain?", False),
+        ("How many customers are there in Spain?", "by city", "How many cities are there in Spain?", False),
+        (
+            "How many customers are there in Spain?",
+            "sort them by city",
+            "How many customers are there in Spain per city?",
+            False,
+        ),
         ("Which customers are in Germany?", "and in France?", "Which customers are in Germany and France?", True),
     ],
 )
