@@ -212,6 +212,7 @@ class App:
     _warming: Thread | None = field(default=None, init=False, repr=False)
     _lexicon: Lexicon | None = field(default=None, init=False, repr=False)
     _stable: str | None = field(default=None, init=False, repr=False)
+    _material: tuple[Understood, Material] | None = field(default=None, init=False, repr=False)
     _ready_to_recall: bool = field(default=False, init=False, repr=False)
 
     @property
@@ -393,7 +394,13 @@ class App:
         return approach.prompt(attempt, self.material(attempt.understood))
 
     def material(self, understood: Understood) -> Material:
-        """What prompts are written from. A large schema is narrowed to what the question links to."""
+        """What prompts are written from, read once for all drafts of a question."""
+        if self._material is None or self._material[0] is not understood:
+            self._material = (understood, self._read_material(understood))
+        return self._material[1]
+
+    def _read_material(self, understood: Understood) -> Material:
+        """A large schema is narrowed to what the question links to."""
         large, shape = is_large(self.schema), ""
         lessons = Lessons(self.ledger).of(understood.bucket) if self.memory else ()
         if self.memory:

@@ -120,6 +120,11 @@ class Grounding:
         """One link per stretch, the chosen meaning, in reading order."""
         return first_of(self.links)
 
+    @property
+    def told(self) -> str:
+        """What the glossary says of the terms in the question, in SQL."""
+        return " ".join(term.expression or "" for term in self.terms)
+
     def noted(self) -> dict[str, object]:
         """All of it in plain values, to be kept with the attempt as JSON."""
         fields = ("text", "kind", "table", "column", "value", "quality")

@@ -45,11 +45,6 @@ class Constants:
     def masked(self) -> str:
         return mask(self.grounding.question, self.grounding)
 
-    @cached_property
-    def told(self) -> str:
-        """What the glossary says of the terms in the question."""
-        return " ".join(term.expression or "" for term in self.grounding.terms)
-
     def is_constant(self, literal: exp.Literal) -> bool:
         """Whether a literal that no slot explains cannot hang on the literals of the question.
 
@@ -119,9 +114,11 @@ class Constants:
         if column is None:
             return True
         name = rf"(?<!\w){re.escape(column[1])}\"?\s*"
-        if re.search(rf"{name}[<>=!]", self.told):
+        if re.search(rf"{name}[<>=!]", self.grounding.told):
             sign = "(?:<>|!=)" if held.operator == "<>" else held.operator
-            return re.search(rf"{name}{sign}\s*{re.escape(held.literal.sql())}(?![\w.])", self.told) is not None
+            return (
+                re.search(rf"{name}{sign}\s*{re.escape(held.literal.sql())}(?![\w.])", self.grounding.told) is not None
+            )
         return self._names(column)
 
     def _names(self, column: Column) -> bool:
@@ -129,7 +126,7 @@ class Constants:
         said = {token.stem for token in tokens(self.grounding.question)}
         own = self.lexicon.column_words.get(column, frozenset())
         own = own - _PLAIN_WORDS or own
-        return bool(own & said) or re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self.told) is not None
+        return bool(own & said) or re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self.grounding.told) is not None
 
     def conditions_are_said(self) -> bool:
         """Whether what else keeps rows or leaves them out is said as well, or follows from how tables are joined."""
@@ -189,7 +186,7 @@ class Constants:
         return column is not None and (column[1] in keys.get(column[0], ()) or column in self.lexicon.foreign)
 
     def _in_glossary(self, literal: exp.Literal) -> bool:
-        return re.search(rf"(?<![\w.']){re.escape(literal.sql())}(?![\w.'])", self.told) is not None
+        return re.search(rf"(?<![\w.']){re.escape(literal.sql())}(?![\w.'])", self.grounding.told) is not None
 
     def _in_words(self, text: str) -> bool:
         """Whether the words around the slots say a constant (`cancelled`)."""

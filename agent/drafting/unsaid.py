@@ -78,11 +78,6 @@ class Unsaid:
         return mask(self.grounding.question, self.grounding)
 
     @cached_property
-    def told(self) -> str:
-        """What the glossary says of the terms in the question."""
-        return " ".join(term.expression or "" for term in self.grounding.terms)
-
-    @cached_property
     def asked(self) -> Link | None:
         """What the question asks for: the first table or column behind its opening words."""
         for link in self.grounding.chosen:
@@ -120,11 +115,13 @@ class Unsaid:
 
     def _tells_sql(self, node: exp.Expr) -> bool:
         """Whether an expression stands in the glossary as it is, the names of its tables aside."""
-        here, told = (re.sub(r"\w+\.|\"[^\"]+\"\.|[\W_]", "", text).lower() for text in (node.sql(), self.told))
+        here, told = (
+            re.sub(r"\w+\.|\"[^\"]+\"\.|[\W_]", "", text).lower() for text in (node.sql(), self.grounding.told)
+        )
         return bool(here) and here in told
 
     def _tells(self, column: Column) -> bool:
-        return re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self.told) is not None
+        return re.search(rf"(?<!\w){re.escape(column[1])}(?!\w)", self.grounding.told) is not None
 
     def _says_table(self, table: str) -> bool:
         if table in self.grounding.tables or any(table in term.tables for term in self.grounding.terms):
@@ -183,7 +180,7 @@ class Unsaid:
         return True
 
     def _says_none(self) -> bool:
-        return bool(self.grounding.negations) or self._says(_NONE) or "NOT " in self.told.upper()
+        return bool(self.grounding.negations) or self._says(_NONE) or "NOT " in self.grounding.told.upper()
 
     def _is_asked_call(self, node: exp.Anonymous) -> bool:
         name, given = str(node.this).lower(), node.expressions
@@ -193,7 +190,7 @@ class Unsaid:
                 return True
             return all(one is not None and (self._is_filled(one) or self._is_named(one)) for one in inside)
         if name == "avg":
-            return self._says(_AVERAGE) or "AVG(" in self.told.upper().replace(" ", "")
+            return self._says(_AVERAGE) or "AVG(" in self.grounding.told.upper().replace(" ", "")
         if name in ("min", "max") and len(given) == 1:
             return self._says_extreme(name)
         if name in ("sum", "total"):
@@ -205,7 +202,7 @@ class Unsaid:
         if self.grounding.direction is not None or self._says(_EXTREME):
             return True
         words = {token.folded for token in tokens(self.grounding.question)}
-        return bool(words & (HIGHEST | LOWEST)) or f"{name.upper()}(" in self.told.upper().replace(" ", "")
+        return bool(words & (HIGHEST | LOWEST)) or f"{name.upper()}(" in self.grounding.told.upper().replace(" ", "")
 
     def _is_filled(self, column: Column) -> bool:
         """Whether every row has a value there."""

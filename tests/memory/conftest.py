@@ -29,6 +29,14 @@ def embedder() -> MiniLM:
     return MiniLM()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new ledger goes: a file of SQLite, and an empty schema of PostgreSQL."""
+    if request.param == "sqlite":
+        return str(tmp_path / "brain.sqlite")
+    return str(request.getfixturevalue("postgres_database"))
+
+
 @pytest.fixture(scope="session")
 def write_format_1() -> Callable[[str], None]:
     """Write a brain of format 1, as that version left it, into a new SQLite file or an empty schema of PostgreSQL."""

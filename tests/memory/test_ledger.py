@@ -54,13 +54,6 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "brain.sqlite")
-    return str(request.getfixturevalue("postgres_database"))
-
-
 @pytest.fixture
 def reopen(where: str) -> Iterator[Callable[[], Ledger]]:
     opened: list[Ledger] = []

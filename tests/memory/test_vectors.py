@@ -57,13 +57,6 @@ class Counted:
         return self._embedder.embed(texts)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "brain.sqlite")
-    return str(request.getfixturevalue("postgres_database"))
-
-
 @pytest.fixture
 def reopen(where: str) -> Iterator[Callable[[], Ledger]]:
     opened: list[Ledger] = []
