@@ -73,7 +73,7 @@ def ask(
             shown = prompt(attempt)
             attempt = attempt.drafted(_judge(Draft(shown, model.complete(shown)), database))
         except ModelError as failure:
-            attempt = attempt.broken_off(str(failure))
+            attempt = attempt.broken_off(failure)
         yield attempt
     attempt = attempt.concluded().grown(total_seconds=clock() - began)
     journal.settle(attempt)

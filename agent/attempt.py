@@ -10,7 +10,7 @@ from agent.database.comparing import same
 from agent.database.result import Result
 from agent.grounding import Grounding
 from agent.intent import Intent
-from agent.models.port import Prompt, Reply, Usage
+from agent.models.port import BudgetExhaustedError, ModelError, ModelUnavailableError, Prompt, Reply, Usage
 from memory.recall import Recalled
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
@@ -95,7 +95,8 @@ class Attempt:
     """Everything about one try: what the model saw is what is stored, audited and learned from.
 
     `status` is None while the attempt is open. `habit` names the habit that answered. `approach` is empty, and no
-    model was shown anything, where a habit answered or the question was declined. `recall_seconds` and
+    model was shown anything, where a habit answered or the question was declined. `out_of_reach`: the model or the
+    database could not be reached, so the attempt says nothing about the question. `recall_seconds` and
     `total_seconds` are wall time.
     """
 
@@ -114,6 +115,7 @@ class Attempt:
     message: str = ""
     path: Path = "model"
     habit: str = ""
+    out_of_reach: bool = False
     total_seconds: float = 0.0
 
     def grown(self, **parts: object) -> Attempt:
@@ -173,9 +175,12 @@ class Attempt:
             len(self.drafts) < 2 or self.drafts[-1].reply.text != self.drafts[-2].reply.text
         )
 
-    def broken_off(self, message: str) -> Attempt:
+    def broken_off(self, failure: ModelError) -> Attempt:
         """Close the attempt because the model cannot be asked; a draft that ran before still counts."""
-        return self.concluded() if self.result is not None else replace(self, status="failed", message=message)
+        if self.result is not None:
+            return self.concluded()
+        away = isinstance(failure, ModelUnavailableError | BudgetExhaustedError)
+        return replace(self, status="failed", message=str(failure), out_of_reach=away)
 
     def concluded(self) -> Attempt:
         """Close the attempt by what its last draft came to."""
@@ -190,7 +195,7 @@ class Attempt:
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)
         if last.rule in OUTAGES:
-            return replace(self, status="failed", message=last.problem)
+            return replace(self, status="failed", message=last.problem, out_of_reach=True)
         if last.rule not in MISTAKES:
             return replace(self, status="refused", message=last.problem)
         tried = f"No query ran after {len(self.drafts)} drafts" if len(self.drafts) > 1 else "The query did not run"

@@ -39,7 +39,7 @@ from memory.opening import (
 )
 from memory.tables import ATTEMPTS, BRAIN, CONTENT, EPISODES, LEDGER, LESSONS, MASKED_QUESTIONS, METADATA, OUTBOX
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the tables or the meaning of an event change; `memory.migrating` then takes older brains along."""
 
 
@@ -63,6 +63,11 @@ class EventKind(StrEnum):
     LESSON_LEARNED = "lesson_learned"
     LESSON_RESOLVED = "lesson_resolved"
     LESSON_DROPPED = "lesson_dropped"
+    RUN_BEGAN = "run_began"
+    RUN_STEPPED = "run_stepped"
+    RUN_CHECKED = "run_checked"
+    RUN_PAUSED = "run_paused"
+    RUN_FINISHED = "run_finished"
 
 
 Action = Literal["remember", "forget", "rewrite"]

@@ -16,6 +16,9 @@ from memory.tables import BRAIN, CONTENT, EPISODES, LESSONS, MASKED_QUESTIONS
 
 _AT_ONCE = 1_000
 
+_LESSONS_AND_MASKS = 2
+"""The format that brought tables for lessons and masked questions. Format 3 brought the events of runs, no table."""
+
 
 def migrate(engine: Engine, *, clock: Callable[[], float], between: Callable[[str], None]) -> None:
     """Bring a brain of an older format to `FORMAT`. Its events stay as they are; one more says that it was upgraded.
@@ -36,7 +39,8 @@ def migrate(engine: Engine, *, clock: Callable[[], float], between: Callable[[st
                 connection.execute(text("LOCK TABLE brain, ledger IN ACCESS EXCLUSIVE MODE"))
             found = connection.execute(select(BRAIN.c.format, BRAIN.c.database)).one()
             if found.format < FORMAT:
-                _to_2(connection, between)
+                if found.format < _LESSONS_AND_MASKS:
+                    _to_2(connection, between)
                 transaction = Transaction(connection, clock=clock, between=between, newest=False)
                 transaction.append(EventKind.BRAIN_UPGRADED, found.database, {"from": found.format, "to": FORMAT})
                 connection.execute(update(BRAIN).values(format=FORMAT))

@@ -64,7 +64,8 @@ class Usage:
 class Reply:
     """What came back. `text` is the raw reply, or the SQL field of a structured one.
 
-    `declined` carries the model's own words when it says the question cannot be answered from the schema.
+    `declined` carries the model's own words when it says the question cannot be answered from the schema. `replayed`:
+    it was given before to the same request, and the model was not asked again.
     """
 
     text: str
@@ -72,6 +73,7 @@ class Reply:
     seconds: float = 0.0
     stop: Literal["end", "length"] = "end"
     declined: str | None = None
+    replayed: bool = False
 
 
 class Model(Protocol):

@@ -6,7 +6,7 @@ import pytest
 
 from agent.attempt import MOST_DRAFTS, Attempt, Draft
 from agent.database.result import Result
-from agent.models.port import Prompt, Reply
+from agent.models.port import ModelError, ModelUnavailableError, Prompt, Reply
 
 OPEN = Attempt(id="a1", question="How many?", model="scripted")
 PROMPT = Prompt("", ())
@@ -102,6 +102,13 @@ def test_a_vote_in_which_nothing_ran_fails_as_any_other_attempt() -> None:
 
 
 def test_a_model_that_is_gone_fails_the_attempt_unless_a_draft_ran_before() -> None:
-    assert OPEN.broken_off("No network.").status == "failed"
-    voted = OPEN.grown(votes=3).drafted(draft(result=ROWS)).broken_off("No network.")
+    assert OPEN.broken_off(ModelError("No network.")).status == "failed"
+    voted = OPEN.grown(votes=3).drafted(draft(result=ROWS)).broken_off(ModelError("No network."))
     assert (voted.status, voted.result) == ("answered", ROWS)
+
+
+def test_an_attempt_says_whether_it_failed_because_something_was_out_of_reach() -> None:
+    assert OPEN.broken_off(ModelUnavailableError("No network.")).out_of_reach
+    assert not OPEN.broken_off(ModelError("The prompt is too long.")).out_of_reach
+    assert OPEN.drafted(draft(rule="connection")).concluded().out_of_reach
+    assert not OPEN.drafted(draft(rule="syntax")).concluded().out_of_reach

@@ -73,12 +73,12 @@ def layout(where: str) -> dict[str, object]:
 
 def test_an_old_brain_is_upgraded_when_it_is_opened_and_its_history_still_verifies(old: str) -> None:
     with Ledger.open(old, database="shop") as ledger:
-        assert ledger.format == FORMAT == 2
+        assert ledger.format == FORMAT == 3
         assert ledger.verify().ok, ledger.verify()
         events = list(ledger.events())
     assert events[11].hash == HEAD_1, "what happened before is not written anew"
     assert [(one.position, one.kind, one.subject, one.content) for one in events[12:]] == [
-        (13, EventKind.BRAIN_UPGRADED, "shop", {"from": 1, "to": 2})
+        (13, EventKind.BRAIN_UPGRADED, "shop", {"from": 1, "to": FORMAT})
     ]
 
 
@@ -169,7 +169,7 @@ def test_a_file_that_another_process_has_open_is_not_upgraded(
         assert dump(str(sqlite_old))["brain"][0][2] == 1
         other.communicate()
     with Ledger.open(sqlite_old, database="shop") as ledger:
-        assert ledger.format == 2 and ledger.verify().ok
+        assert ledger.format == FORMAT and ledger.verify().ok
 
 
 def test_two_processes_may_have_the_file_open_once_it_is_upgraded(sqlite_old: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_server_where_another_transaction_reads_the_ledger_is_not_upgraded(
             Ledger.open(postgres_database, database="shop")
     assert dump(postgres_database)["brain"][0][2] == 1
     with Ledger.open(postgres_database, database="shop") as ledger:
-        assert ledger.format == 2
+        assert ledger.format == FORMAT
 
 
 def test_an_upgrade_that_raises_leaves_the_old_brain(old: str) -> None:

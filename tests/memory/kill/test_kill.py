@@ -243,7 +243,7 @@ def _check_upgrades(live: Live, place: Path, where: Callable[[str], str]) -> Non
         left = (format, events, len(tables))
         assert left == ((2, 13, 2) if name == "after commit" else (1, 12, 0)), name
         with Ledger.open(url, database="shop") as ledger:
-            assert ledger.format == 2 and ledger.head()[0] == 13
+            assert ledger.format == 3 and ledger.head()[0] == 13
             assert ledger.verify().ok, ledger.verify()
             assert len(ledger.masked("How many zebrafish did <value> order?")) == 2
 

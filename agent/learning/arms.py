@@ -1,0 +1,54 @@
+"""Arms: the same questions and model with parts of the memory taken away or put out of order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way of asking in a comparison. `schema`: whether the model is shown the schema at all.
+
+    `episodes` says which are recalled: none, those for the question, those for another question of the set, or the
+    same favourites for all. `procedural`: whether synapses choose the approach, lessons are shown and habits answer.
+    """
+
+    name: str
+    about: str
+    schema: bool = True
+    episodes: Literal["none", "own", "another", "favourites"] = "none"
+    procedural: bool = False
+
+
+ARMS: tuple[Arm, ...] = (
+    Arm("bare", "the question alone, without the schema", schema=False),
+    Arm("schema", "the schema, no memory"),
+    Arm("episodes", "schema and recalled episodes, nothing of how to go about it", episodes="own"),
+    Arm("memory", "all three memories", episodes="own", procedural=True),
+    Arm("shuffled", "all three, but with the episodes for another question", episodes="another", procedural=True),
+    Arm("constant", "all questions in one bucket, with the same favourites", episodes="favourites", procedural=True),
+)
+"""`schema` is what the others are compared with; the last two are controls, which must do worse than `memory`."""
+
+MEMORY = ARMS[3]
+
+
+def arm_named(name: str) -> Arm | None:
+    return next((arm for arm in ARMS if arm.name == name), None)
+
+
+def deranged(count: int, *, seed: int) -> Sequence[int]:
+    """For each of so many places another place, each taken once and none its own; one place alone keeps its own.
+
+    >>> deranged(4, seed=1)
+    [2, 3, 1, 0]
+    """
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    another = [0] * count
+    for place, following in zip(order, [*order[1:], *order[:1]], strict=True):
+        another[place] = following
+    return another
