@@ -55,13 +55,25 @@ def same(a: Result, b: Result, *, ordered: bool) -> bool:
 
     A result that a cap cut off is the same only as one cut off likewise.
     """
-    if len(a.columns) != len(b.columns) or len(a.rows) != len(b.rows) or a.truncated != b.truncated:
+    return len(a.columns) == len(b.columns) and covers(a, b, ordered=ordered)
+
+
+def covers(a: Result, b: Result, *, ordered: bool) -> bool:
+    """Whether `b` gives all that `a` does, perhaps with more columns: the rule of `same` but for their number.
+
+    This is the lenient score; it credits nothing.
+
+    >>> a, b = Result(("n",), ((3,),)), Result(("name", "n"), (("Anna", 3),))
+    >>> covers(a, b, ordered=False), covers(b, a, ordered=False), same(a, b, ordered=False)
+    (True, False, False)
+    """
+    if len(a.columns) > len(b.columns) or len(a.rows) != len(b.rows) or a.truncated != b.truncated:
         return False
     if not a.rows or not a.columns:
         return True
-    width = len(a.columns)
+    width, width_b = len(a.columns), len(b.columns)
     left = [[row[i] for row in a.rows] for i in range(width)]
-    right = [[row[i] for row in b.rows] for i in range(width)]
+    right = [[row[i] for row in b.rows] for i in range(width_b)]
     keys: dict[tuple[str, int, bool], list[Key]] = {}
 
     def keyed(side: str, index: int, exact: bool) -> list[Key]:
@@ -76,13 +88,13 @@ def same(a: Result, b: Result, *, ordered: bool) -> bool:
     bags = {
         (side, i, exact): Counter(keyed(side, i, exact))
         for side in "ab"
-        for i in range(width)
+        for i in range(width if side == "a" else width_b)
         for exact in (False, True)
     }
     fits = [
         [
             j
-            for j in sorted(range(width), key=lambda j: (j != i, j))
+            for j in sorted(range(width_b), key=lambda j: (j != i, j))
             if bags["a", i, whole["a"][i] and whole["b"][j]] == bags["b", j, whole["a"][i] and whole["b"][j]]
         ]
         for i in range(width)
