@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from agent.app import App
+from agent.doors.opening import (
+    ABSTAINED,
+    FAILED,
+    GATE_RED,
+    REFUSED,
+    USAGE,
+    Brain,
+    Database,
+    Json,
+    JsonLines,
+    ModelName,
+    Yes,
+    failures,
+    load_app,
+    opened,
+    settings,
+    stop,
+)
 
-GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED, INTERRUPTED = 1, 1, 2, 3, 4, 130
 EXIT_CODES = {"answered": 0, "abstained": ABSTAINED, "refused": REFUSED, "failed": FAILED}
 
 cli = typer.Typer(
@@ -30,30 +42,6 @@ cli = typer.Typer(
 )
 models = typer.Typer(help="List and fetch the models.", invoke_without_command=True, rich_markup_mode=None)
 cli.add_typer(models, name="models")
-
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--db", metavar="URL", help="SQLite file or SQLAlchemy URL; Northwind by default.", show_default=False
-    ),
-]
-Brain = Annotated[
-    Path | None,
-    typer.Option(
-        "--brain", metavar="DIR", help="Folder of the memory; one per database by default.", show_default=False
-    ),
-]
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        help="0.5b, 1.5b, a .gguf path, claude, claude-…, openai:NAME, recorded:FILE.",
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 @cli.command()
@@ -81,11 +69,11 @@ def ask(
     """
     from agent.doors import rendering
 
-    with _failures(as_json):
-        _app().check_question(question, _settings(db, brain, model, approach=approach))
+    with failures(as_json):
+        load_app().check_question(question, settings(db, brain, model, approach=approach))
     choices: dict[str, Any] = {"approach": approach, "habits": False if no_habit else None}
     with (
-        _opened(db, brain, model, as_json=as_json, memory=not no_memory, **choices) as app,
+        opened(db, brain, model, as_json=as_json, memory=not no_memory, **choices) as app,
         rendering.progress(as_json) as show,
     ):
         for attempt in app.ask(question):
@@ -102,7 +90,7 @@ def chat(
     brain: Brain = None,
     model: ModelName = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing; answer from the schema.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Ask one question after another. Follow-ups such as "and in 1998?" are made whole, shown, and answered.
 
@@ -110,10 +98,10 @@ def chat(
     """
     from agent.doors.chat import Chat
 
-    app_module = _app()
-    with _failures(as_json):
-        app_module.check_question("Is the model known?", _settings(db, brain, model))
-    with _opened(db, brain, model, as_json=as_json, memory=not no_memory) as app:
+    app_module = load_app()
+    with failures(as_json):
+        app_module.check_question("Is the model known?", settings(db, brain, model))
+    with opened(db, brain, model, as_json=as_json, memory=not no_memory) as app:
         foreseen = (*app_module.USAGE_ERRORS, *app_module.FAILURES)
         Chat(app=app, conversation=app.chat(), foreseen=foreseen, as_json=as_json).run()
 
@@ -128,7 +116,7 @@ def teach(
     """Add a business term to the glossary of this database."""
     from agent.doors import rendering
 
-    with _opened(db, brain, None, as_json=as_json, memory=False) as app:
+    with opened(db, brain, None, as_json=as_json, memory=False) as app:
         rendering.outcome(app.teach(text), as_json=as_json)
 
 
@@ -145,8 +133,8 @@ def feedback(
     from agent.doors import rendering
 
     if (verdict is None) == (sql is None) or verdict not in (None, "good", "bad"):
-        _stop('Say one of: hebbql feedback ID good | bad | --sql "SELECT …"', USAGE, as_json=as_json)
-    with _opened(db, brain, None, as_json=as_json) as app:
+        stop('Say one of: hebbql feedback ID good | bad | --sql "SELECT …"', USAGE, as_json=as_json)
+    with opened(db, brain, None, as_json=as_json) as app:
         rendering.outcome(app.feedback(attempt, verdict=verdict, sql=sql), as_json=as_json)
 
 
@@ -165,12 +153,12 @@ def forget(
     from agent.doors import rendering
 
     if sum(choice is not None for choice in (episode, bucket, batch)) != 1:
-        _stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
-    with _opened(db, brain, None, as_json=as_json) as app:
+        stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
+    with opened(db, brain, None, as_json=as_json) as app:
         chosen = app.select(episode=episode, bucket=bucket, batch=batch, forgotten=erase)
         if not yes and len(chosen) > 1:
             if as_json:
-                _stop(f"This would forget {len(chosen)} episodes; say --yes as well.", USAGE, as_json=True)
+                stop(f"This would forget {len(chosen)} episodes; say --yes as well.", USAGE, as_json=True)
             typer.confirm(f"Forget {len(chosen)} episodes?", abort=True, err=True)
         rendering.outcome(app.forget(chosen, erase=erase), as_json=as_json)
 
@@ -185,7 +173,7 @@ def seed(
     """Load a pack of curated episodes; each is run and checked first, a wrong one is refused by name."""
     from agent.doors import rendering
 
-    with _opened(db, brain, None, as_json=as_json, seeding=False) as app:
+    with opened(db, brain, None, as_json=as_json, seeding=False) as app:
         report = app.seed(pack)
     rendering.seeded(report, as_json=as_json)
     raise typer.Exit(GATE_RED if report.refused else 0)
@@ -197,8 +185,8 @@ def list_models(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand is None:
         from agent.doors import rendering
 
-        with _failures(as_json):
-            rendering.models(_app().models(_settings()), as_json=as_json)
+        with failures(as_json):
+            rendering.models(load_app().models(settings()), as_json=as_json)
 
 
 @models.command()
@@ -206,8 +194,8 @@ def pull(name: Annotated[str, typer.Argument(help="0.5b or 1.5b.")], as_json: Js
     """Fetch a local model, verify its hash, and keep it."""
     from agent.doors import rendering
 
-    with _failures(as_json), rendering.download() as show:
-        path = _app().pull_model(_settings(), name, progress=show)
+    with failures(as_json), rendering.download() as show:
+        path = load_app().pull_model(settings(), name, progress=show)
     rendering.pulled(name, path, as_json=as_json)
 
 
@@ -216,8 +204,8 @@ def doctor(db: Database = None, brain: Brain = None, model: ModelName = None, as
     """Check everything an answer needs, and say how to mend what is broken. Exit 1 if anything is."""
     from agent.doors import rendering
 
-    with _failures(as_json):
-        findings = _app().doctor(_settings(db, brain, model), say=rendering.say())
+    with failures(as_json):
+        findings = load_app().doctor(settings(db, brain, model), say=rendering.say())
     rendering.findings(findings, as_json=as_json)
     raise typer.Exit(GATE_RED if any(not finding.ok for finding in findings) else 0)
 
@@ -236,75 +224,4 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("HEBBQL_TRACEBACK"):
             raise
-        _stop(f"{type(error).__name__}: {error}. This should not happen; HEBBQL_TRACEBACK=1 shows where.", FAILED)
-
-
-def _app() -> Any:
-    first = "agent.app" not in sys.modules
-    if first:
-        # What importing makes stays: looking for garbage in it, again and again, is a tenth of the time it takes.
-        gc.disable()
-    import agent.app
-
-    if first:
-        gc.freeze()
-        gc.enable()
-    return agent.app
-
-
-def _settings(
-    db: str | None = None,
-    brain: Path | None = None,
-    model: str | None = None,
-    **choices: Any,
-) -> Any:
-    return _app().read_settings(os.environ, database=db, brain=brain, model=model, **choices)
-
-
-@contextmanager
-def _opened(
-    db: str | None,
-    brain: Path | None,
-    model: str | None,
-    *,
-    as_json: bool,
-    memory: bool = True,
-    seeding: bool = True,
-    **choices: Any,
-) -> Iterator[App]:
-    """The app, opened for one command; `choices` are further settings of the question."""
-    from agent.doors import rendering
-
-    with (
-        _failures(as_json),
-        _app().open_app(
-            _settings(db, brain, model, **choices),
-            memory=memory,
-            seeding=seeding,
-            say=rendering.say(),
-            progress=rendering.tenths(),
-        ) as app,
-    ):
-        yield app
-
-
-@contextmanager
-def _failures(as_json: bool) -> Iterator[None]:
-    """Turn what the app raises into a message and an exit code."""
-    try:
-        app = _app()
-        try:
-            yield
-        except app.USAGE_ERRORS as error:
-            _stop(str(error), USAGE, as_json=as_json)
-        except app.FAILURES as error:
-            _stop(str(error), FAILED, as_json=as_json)
-    except KeyboardInterrupt:
-        _stop("Interrupted. What was settled is kept.", INTERRUPTED, as_json=as_json)
-
-
-def _stop(message: str, code: int, *, as_json: bool = False) -> None:
-    from agent.doors import rendering
-
-    rendering.stopped(message, "usage" if code == USAGE else "failed", as_json=as_json)
-    raise SystemExit(code)
+        stop(f"{type(error).__name__}: {error}. This should not happen; HEBBQL_TRACEBACK=1 shows where.", FAILED)

@@ -1,0 +1,119 @@
+"""What all commands of the command line share: their options, the opened app, and how a command ends early."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from agent.app import App
+    from agent.settings import Settings
+
+GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED, INTERRUPTED = 1, 1, 2, 3, 4, 130
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db", metavar="URL", help="SQLite file or SQLAlchemy URL; Northwind by default.", show_default=False
+    ),
+]
+Brain = Annotated[
+    Path | None,
+    typer.Option(
+        "--brain", metavar="DIR", help="Folder of the memory; one per database by default.", show_default=False
+    ),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="0.5b, 1.5b, a .gguf path, claude, claude-…, openai:NAME, recorded:FILE.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+def load_app() -> Any:
+    """Give the module `agent.app`, imported when a command first wants it."""
+    first = "agent.app" not in sys.modules
+    if first:
+        # What importing makes stays: looking for garbage in it, again and again, is a tenth of the time it takes.
+        gc.disable()
+    import agent.app
+
+    if first:
+        gc.freeze()
+        gc.enable()
+    return agent.app
+
+
+def settings(
+    db: str | None = None,
+    brain: Path | None = None,
+    model: str | None = None,
+    **choices: Any,
+) -> Settings:
+    """Read the environment; what the command names outranks it. Raises SettingsError."""
+    read: Settings = load_app().read_settings(os.environ, database=db, brain=brain, model=model, **choices)
+    return read
+
+
+@contextmanager
+def opened(
+    db: str | None,
+    brain: Path | None,
+    model: str | None,
+    *,
+    as_json: bool,
+    memory: bool = True,
+    seeding: bool = True,
+    **choices: Any,
+) -> Iterator[App]:
+    """The app, opened for one command; `choices` are further settings of the question."""
+    from agent.doors import rendering
+
+    with (
+        failures(as_json),
+        load_app().open_app(
+            settings(db, brain, model, **choices),
+            memory=memory,
+            seeding=seeding,
+            say=rendering.say(),
+            progress=rendering.tenths(),
+        ) as app,
+    ):
+        yield app
+
+
+@contextmanager
+def failures(as_json: bool) -> Iterator[None]:
+    """Turn what the app raises into a message and an exit code."""
+    try:
+        app = load_app()
+        try:
+            yield
+        except app.USAGE_ERRORS as error:
+            stop(str(error), USAGE, as_json=as_json)
+        except app.FAILURES as error:
+            stop(str(error), FAILED, as_json=as_json)
+    except KeyboardInterrupt:
+        stop("Interrupted. What was settled is kept.", INTERRUPTED, as_json=as_json)
+
+
+def stop(message: str, code: int, *, as_json: bool = False) -> NoReturn:
+    """End the command with a message on stderr, and an object on stdout for programs."""
+    from agent.doors import rendering
+
+    rendering.stopped(message, "usage" if code == USAGE else "failed", as_json=as_json)
+    raise SystemExit(code)
