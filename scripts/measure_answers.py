@@ -24,7 +24,6 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from agent.app import App, open_app, read_settings  # noqa: E402
 from agent.attempt import Attempt  # noqa: E402
 from agent.database.comparing import same  # noqa: E402
 from agent.learning.questions import Pair, read_pairs  # noqa: E402
+from agent.learning.statistics import share  # noqa: E402
 from agent.settings import FactLevel  # noqa: E402
 
 ARMS: dict[str, tuple[bool, FactLevel]] = {
@@ -175,7 +175,7 @@ def judge(app: App, attempt: Attempt, pair: Pair) -> str:
 
 def summary(answers: list[Answered]) -> dict[str, Any]:
     right = sum(answer.outcome == "right" for answer in answers)
-    low, high = wilson(right, len(answers))
+    sure = share(right, len(answers)).interval
     kinds = Counter(answer.type for answer in answers)
     hits = Counter(answer.type for answer in answers if answer.outcome == "right")
     warm = [answer.seconds for answer in answers[1:]] or [answers[0].seconds]
@@ -183,7 +183,7 @@ def summary(answers: list[Answered]) -> dict[str, Any]:
         "questions": len(answers),
         "right": right,
         "accuracy": round(right / len(answers), 4),
-        "interval": [round(low, 4), round(high, 4)],
+        "interval": [round(sure.low, 4), round(sure.high, 4)],
         "outcomes": dict(Counter(answer.outcome for answer in answers).most_common()),
         "by_type": {kind: f"{hits[kind]}/{count}" for kind, count in sorted(kinds.items())},
         "seconds_median": statistics.median(warm),
@@ -202,13 +202,6 @@ def tokens_per_right_answer(answers: list[Answered], right: int) -> dict[str, in
         "cached": round(sum(answer.cache_read_tokens for answer in answers) / right),
         "output": round(sum(answer.output_tokens for answer in answers) / right),
     }
-
-
-def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % score interval of a share (Wilson 1927)."""
-    p, n = right / total, total
-    middle, spread = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
 
 
 def line(model: str, arm: str, figures: dict[str, Any]) -> str:

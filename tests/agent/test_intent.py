@@ -259,12 +259,6 @@ def test_paraphrases_share_a_bucket_and_different_types_do_not(part: str, measur
     assert measured[part]["different_kinds_over_the_same_tables_collide"]["share"] <= 0.05
 
 
-def test_wilson_interval_is_the_known_one() -> None:
-    low, high = _measure_buckets().wilson(8, 10)
-    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
-    assert _measure_buckets().wilson(0, 0) == (0.0, 1.0)
-
-
 def test_every_group_has_three_paraphrases_and_a_third_was_held_back() -> None:
     groups = _measure_buckets().groups(HOME / "data/questions/pairs.jsonl")
     assert all(len(group.questions) >= 3 for group in groups)
