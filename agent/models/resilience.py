@@ -28,6 +28,17 @@ ENVELOPE_BYTES = 2_000
 SHORTEST_TRY = 1.0
 """Seconds that must be left of the deadline for another try to be worth it."""
 
+_MOST_DOUBLINGS = 60
+"""Of a first wait; beyond any longest one, and a power that a float can hold."""
+
+
+class OutageError(ModelUnavailableError):
+    """Nobody answered although it was tried to the end. Waiting may help, for `after` seconds where that is known."""
+
+    def __init__(self, message: str, *, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after
+
 
 class CallFailed(Exception):
     """One try failed. Adapters raise it; the policy answers it.
@@ -117,18 +128,24 @@ class CircuitBreaker:
         self._closed_at = 0.0
         self._trying = False
 
-    def enter(self, provider: str) -> None:
-        """Ask for leave to call. Raises ModelUnavailableError while open."""
+    def enter(self, provider: str) -> bool:
+        """Ask for leave to call; true where this is the one call that tries whether the provider is back.
+
+        Raises:
+            OutageError: it is open, or another call is trying.
+        """
         with self._lock:
             if self._failures < self._threshold:
-                return
-            left = self._closed_at - self._clock()
-            if left > 0 or self._trying:
-                raise ModelUnavailableError(
+                return False
+            left = max(self._closed_at - self._clock(), 1.0 if self._trying else 0.0)
+            if left > 0:
+                raise OutageError(
                     f"{provider} failed {self._failures} times in a row, so it is left alone for "
-                    f"{max(left, 1):.0f} s more. Wait, or use a local model with --model 0.5b."
+                    f"{max(left, 1):.0f} s more. Wait, or use a local model with --model 0.5b.",
+                    after=left,
                 )
             self._trying = True
+            return True
 
     def succeeded(self) -> None:
         with self._lock:
@@ -241,11 +258,13 @@ class RetryPolicy:
 
     def wait(self, tries: int, after: float | None) -> float:
         """Seconds to wait after the given number of tries."""
-        jitter = self.uniform(0.0, min(self.longest_wait, self.first_wait * 2 ** (tries - 1)))
+        jitter = self.uniform(0.0, min(self.longest_wait, self.first_wait * 2 ** min(tries - 1, _MOST_DOUBLINGS)))
         return jitter if after is None else max(jitter, after)
 
     def run(self, provider: str, call: Callable[[float], T], breaker: CircuitBreaker) -> T:
         """Call until it works. `call` is told the seconds left, and raises CallFailed.
+
+        A call that only tries whether a provider is back tries once.
 
         Raises:
             ModelError: what the failed call said, if another try cannot help.
@@ -253,13 +272,13 @@ class RetryPolicy:
         """
         import tenacity
 
-        breaker.enter(provider)
+        most = 1 if breaker.enter(provider) else self.max_tries
         end = self.clock() + self.deadline
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.again),
             wait=lambda state: self.wait(state.attempt_number, _failure_of(state).after),
             stop=lambda state: (
-                state.attempt_number >= self.max_tries or self.clock() + state.upcoming_sleep > end - SHORTEST_TRY
+                state.attempt_number >= most or self.clock() + state.upcoming_sleep > end - SHORTEST_TRY
             ),
             sleep=self.sleep,
             reraise=True,
@@ -277,7 +296,7 @@ def _reported(breaker: CircuitBreaker) -> Iterator[None]:
     """Tell the breaker how the call ended: only a provider that stayed down counts against it."""
     try:
         yield
-    except _OutageError:
+    except OutageError:
         breaker.failed()
         raise
     except ModelError as problem:
@@ -291,10 +310,6 @@ def _reported(breaker: CircuitBreaker) -> Iterator[None]:
         breaker.succeeded()
 
 
-class _OutageError(ModelUnavailableError):
-    """Nothing came although it was tried to the end."""
-
-
 def _failure_of(state: object) -> CallFailed:
     outcome = getattr(state, "outcome", None)
     error = outcome.exception() if outcome is not None else None
@@ -306,7 +321,8 @@ def _conclusion(provider: str, failed: CallFailed, tries: int, deadline: float) 
         return failed.final or ModelError(f"{provider} turned the request down: {failed.what}")
     wish = f" It asks to wait {failed.after:.0f} s." if failed.after else ""
     times = "once" if tries == 1 else f"{tries} times"
-    return _OutageError(
+    return OutageError(
         f"{provider} gave no reply: tried {times} within {deadline:g} s, at last {failed.what}.{wish} "
-        "Try again later, or use a local model with --model 0.5b."
+        "Try again later, or use a local model with --model 0.5b.",
+        after=failed.after,
     )
