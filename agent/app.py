@@ -26,11 +26,12 @@ from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
 from agent.doctor import Broken, Check, Finding, examine
-from agent.drafting.approaches import APPROACHES, Approach, Material, approach_named
+from agent.drafting.approaches import APPROACHES, PLAINEST, Approach, Material, approach_named
 from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
+from agent.learning.arms import MEMORY, SCHEMA, Arm, Episodes
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
@@ -39,7 +40,7 @@ from agent.learning.teaching import GlossaryError, TeachingError, read_glossary,
 from agent.models.choosing import ModelListing, choose, is_hosted, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
-from agent.prompt import is_large, narrowed_part, stable_part
+from agent.prompt import bare_part, is_large, narrowed_part, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.settings import Settings, SettingsError
 from memory.embedder import Embedder, MiniLM
@@ -53,6 +54,7 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
+from procedural.choosing import ranked
 from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
@@ -60,6 +62,14 @@ from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
     from agent.conversation import Conversation
+    from agent.learning.hard import HardReport
+    from agent.learning.questions import Pair
+    from agent.learning.runs import Run
+    from agent.learning.seed import Refused
+    from agent.learning.steps import Step
+    from agent.learning.training import TrainingOptions
+    from agent.models.resilience import Budget
+    from agent.school import School
 
 __all__ = [
     "FAILURES",
@@ -230,9 +240,14 @@ class App:
     @cached_property
     def model(self) -> Model:
         """The model that drafts. Chosen here, fetched and loaded when the first draft is wanted."""
-        model = _choose(self.settings)
+        model = _choose(self.settings, self.budget)
         self.opened.callback(model.close)
         return model
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """What may be spent on hosted models; None without a limit."""
+        return _budget(self.settings)
 
     @property
     def store_folder(self) -> Path:
@@ -270,31 +285,47 @@ class App:
             self._stable = stable_part(self.schema, self.database.facts, glossary)
         return self._stable
 
-    def ask(self, question: str) -> Iterator[Attempt]:
+    def ask(
+        self,
+        question: str,
+        *,
+        arm: Arm | None = None,
+        another: str = "",
+        model: Model | None = None,
+        journal: loop.Journal | None = None,
+    ) -> Iterator[Attempt]:
         """Answer a question; yields the growing attempt. A model is fetched and loaded only if a draft is wanted.
+
+        `arm` is for comparisons: what of the memory is used, usually all; `another` is then the question whose episodes
+        are recalled instead. `model` and `journal` take the place of the usual ones.
 
         Raises:
             QuestionError: it is no question.
             ModelError: there is no such model, or it cannot be fetched.
         """
+        arm = arm or (MEMORY if self.memory else SCHEMA)
         attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
         for grown in loop.ask(
             attempt,
             understand=self.understand,
             decline=decline,
-            habit=self.habit,
-            recall=self.recalled,
-            approach=self.approach,
-            prompt=self.prompt,
-            model=self.model,
+            habit=self.habit if arm.procedural else lambda _understood: None,
+            recall=partial(self.recalled, episodes=arm.episodes, another=another),
+            approach=partial(self.approach, arm=arm),
+            prompt=partial(self.prompt, arm=arm),
+            model=model or self.model,
             database=self,
-            journal=LedgerJournal(
-                self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect, habit=self.habit_name
-            ),
+            journal=journal or self.journal,
         ):
             if grown.wants_draft:
-                self._get_model_ready()
+                self.get_model_ready()
             yield grown
+
+    @cached_property
+    def journal(self) -> LedgerJournal:
+        return LedgerJournal(
+            self.ledger, schema=self.schema.fingerprint, dialect=self.schema.dialect, habit=self.habit_name
+        )
 
     def chat(self) -> Conversation:
         """A chat in which nothing was said yet. What no rule makes whole, the model is asked to."""
@@ -302,7 +333,7 @@ class App:
 
         def complete(prompt: Prompt) -> Reply:
             self.say("No rule makes that a whole question; asking the model …")
-            self._get_model_ready()
+            self.get_model_ready()
             return self.model.complete(prompt)
 
         return Conversation(understand=self.understand, complete=complete)
@@ -318,7 +349,7 @@ class App:
 
     def habit(self, understood: Understood) -> Replay | None:
         """The answer of what is so well learned that no model is asked, or None. A forced approach asks the model."""
-        if not (self.memory and self.settings.habits) or self.settings.approach:
+        if not self.settings.habits or self.settings.approach:
             return None
         return self._habits.replay(understood)
 
@@ -346,10 +377,17 @@ class App:
             ),
         )
 
-    def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
-        if not self.memory:
+    def recalled(
+        self, understood: Understood, *, episodes: Episodes = "own", another: str = ""
+    ) -> tuple[Recalled, ...]:
+        """The memories for a question; in a comparison those for another one, the same for all, or none."""
+        if episodes == "none":
             return ()
         self.get_ready_to_recall()
+        if episodes == "favourites":
+            return self._favourites()
+        if episodes == "another":
+            understood = self.understand(another)
         with self.ledger.connection() as connection:
             misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
         return self.recall.recall(
@@ -361,6 +399,15 @@ class App:
             limit=self.settings.recall_limit,
             allowed=lambda episode: str(episode.id) not in misleading and self._still_holds(episode),
         )
+
+    def _favourites(self) -> tuple[Recalled, ...]:
+        """The episodes that did best over all buckets, as if there were but one."""
+        with self.ledger.connection() as connection:
+            pooled = self.synapses.pooled(connection, "episode")
+        known = {str(episode.id): episode for episode in self.ledger.episodes()}
+        best = ranked(known, time.time(), here=pooled, same_kind={}, same_tables={})[: self.settings.recall_limit]
+        why = "a favourite of all buckets"
+        return tuple(Recalled(known[choice.candidate], 1.0, "family", why) for choice in best)
 
     def get_ready_to_recall(self) -> None:
         """Bring the episode store up to date, and seed a fresh brain before the first recall.
@@ -374,48 +421,61 @@ class App:
         self._ready_to_recall = True
         self.bring_up_to_date()
 
-    def approach(self, attempt: Attempt) -> Chosen:
+    def approach(self, attempt: Attempt, *, arm: Arm = MEMORY) -> Chosen:
         """The approach that procedural memory ranks first for the bucket, among those that have what they need."""
         assert attempt.understood is not None, "an attempt is understood before it is approached"
-        material = self.material(attempt.understood)
+        material = self.material(attempt.understood, arm)
         if forced := _forced(self.settings):
             return forced.chosen("asked for", material)
+        if not arm.schema:
+            return PLAINEST.chosen("the plainest", material)
         names = [approach.name for approach in APPROACHES if approach.fits(attempt, material)]
+        if not arm.procedural:
+            names = names[:1]
         with self.ledger.connection() as connection:
-            best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
+            if arm.episodes == "favourites":
+                pooled = self.synapses.pooled(connection, "approach")
+                best, *_ = ranked(names, time.time(), here=pooled, same_kind={}, same_tables={})
+            else:
+                best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
         taken = approach_named(best.candidate)
         assert taken is not None, "only known approaches are candidates"
         return taken.chosen(best.why, material)
 
-    def prompt(self, attempt: Attempt) -> Prompt:
+    def prompt(self, attempt: Attempt, *, arm: Arm = MEMORY) -> Prompt:
         """What the model is shown next, by the approach of the attempt."""
         approach = approach_named(attempt.approach)
         assert attempt.understood is not None and approach is not None, "an attempt is approached before it is drafted"
-        return approach.prompt(attempt, self.material(attempt.understood))
+        return approach.prompt(attempt, self.material(attempt.understood, arm))
 
-    def material(self, understood: Understood) -> Material:
+    def material(self, understood: Understood, arm: Arm = MEMORY) -> Material:
         """What prompts are written from, read once for all drafts of a question."""
         if self._material is None or self._material[0] is not understood:
-            self._material = (understood, self._read_material(understood))
+            self._material = (understood, self._read_material(understood, arm))
         return self._material[1]
 
-    def _read_material(self, understood: Understood) -> Material:
+    def _read_material(self, understood: Understood, arm: Arm) -> Material:
         """A large schema is narrowed to what the question links to."""
         large, shape = is_large(self.schema), ""
-        lessons = Lessons(self.ledger).of(understood.bucket) if self.memory else ()
-        if self.memory:
+        bucketed = arm.procedural and arm.episodes != "favourites"
+        lessons = Lessons(self.ledger).of(understood.bucket, masked=understood.masked) if bucketed else ()
+        if bucketed:
             with self.ledger.connection() as connection:
                 shape = self.synapses.strongest(connection, understood.bucket, "skeleton", time.time())
+        if not arm.schema:
+            stable = bare_part(self.schema)
+        else:
+            stable = narrowed_part(self.schema, self.database.facts, understood) if large else self.stable
         return Material(
-            stable=narrowed_part(self.schema, self.database.facts, understood) if large else self.stable,
+            stable=stable,
             dialect=self.schema.dialect,
-            facts=self.settings.facts,
+            facts=self.settings.facts if arm.schema else "none",
             understand=self.understand,
             shape=shape,
             lessons=lessons,
         )
 
-    def _get_model_ready(self) -> None:
+    def get_model_ready(self) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled.
 
         What goes wrong in loading is said by the first draft.
@@ -549,6 +609,51 @@ class App:
         self.bring_up_to_date()
         return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused))
 
+    def begin_run(self, options: TrainingOptions) -> Run:
+        """Plan a run of training and write it down. Raises RunError, QuestionFileError."""
+        return self._school.begin(options)
+
+    def resume_run(self, id: str | None, options: TrainingOptions) -> Run:
+        """Read a run back as far as it came; without an id the newest that is not finished. Raises RunError."""
+        return self._school.resume(id, options)
+
+    def train(
+        self, run: Run, options: TrainingOptions, *, through: Callable[[Model], Model] = lambda model: model
+    ) -> Iterator[Run]:
+        """Go on with a run; yields it whenever it has grown, at last finished or with a pause that says why.
+
+        Its files are written at every checkpoint and at the end. `through` stands between the run and its model, for
+        experiments.
+
+        Raises:
+            ModelError: the model cannot be had at all.
+        """
+        return self._school.train(run, options, through=through)
+
+    def evaluate(self, pairs: Sequence[Pair], arms: Sequence[Arm], *, cache: bool = True) -> Iterator[Step]:
+        """Ask the same questions in each arm and judge the answers. Nothing is learned, nothing written to the brain.
+
+        Raises:
+            EvaluationError: the model or the database is out of reach.
+        """
+        return self._school.evaluate(pairs, arms, cache=cache)
+
+    def confirmed(self, pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Refused, ...]]:
+        """Part questions whose golds hold, on the database and its copies, from those that do not, with the reason."""
+        return self._school.confirmed(pairs)
+
+    def seed_hard(self, training: Path, *, per_bucket: int = 2) -> HardReport:
+        """Give each bucket with failures and no episode a few golds of a training file. Raises QuestionFileError."""
+        return self._school.seed_hard(training, per_bucket=per_bucket)
+
+    @cached_property
+    def _school(self) -> School:
+        from agent.school import School
+
+        school = School(app=self)
+        self.opened.callback(school.close)
+        return school
+
     def seed_once(self) -> None:
         """Load the shipped pack of this database into a brain that never opened a batch."""
         if not self._shipped_pack.is_file() or any(self.ledger.events(kinds=(EventKind.BATCH_OPENED,))):
@@ -616,10 +721,13 @@ def pull_model(settings: Settings, name: str, *, progress: DownloadProgress = _q
     return pull(entry, folder=settings.models, progress=progress)
 
 
-def _choose(settings: Settings) -> Model:
+def _budget(settings: Settings) -> Budget | None:
     from agent.models.resilience import Budget
 
-    budget = Budget(settings.max_cost_usd) if settings.max_cost_usd is not None else None
+    return Budget(settings.max_cost_usd) if settings.max_cost_usd is not None else None
+
+
+def _choose(settings: Settings, budget: Budget | None = None) -> Model:
     return choose(
         settings.model,
         folder=settings.models,

@@ -35,11 +35,15 @@ class LedgerJournal:
         """Write how an attempt ended; one that asked no model is written whole, in this one transaction."""
         body = body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit)
         with self.ledger.transaction() as entry:
-            if not attempt.approach:
-                self._start(entry, attempt)
-            entry.settle_attempt(attempt.id, body)
+            self.write(entry, attempt, body)
             for lesson in lessons_of(attempt.id, body, dialect=self.dialect):
                 Lessons(self.ledger).learn(entry, lesson)
+
+    def write(self, entry: Transaction, attempt: Attempt, body: Mapping[str, Any]) -> None:
+        """Write how an attempt ended in somebody's transaction."""
+        if not attempt.approach:
+            self._start(entry, attempt)
+        entry.settle_attempt(attempt.id, body)
 
     def _start(self, entry: Transaction, attempt: Attempt) -> None:
         entry.start_attempt(attempt.id, {"question": attempt.question, "model": attempt.model, **_read(attempt)})

@@ -46,6 +46,12 @@ def stable_part(schema: Schema, facts: Facts, glossary: Sequence[Term] = ()) -> 
     )
 
 
+def bare_part(schema: Schema) -> str:
+    """Instructions without a schema: what a model that is told nothing of the database goes by, for comparison."""
+    dialect = _DIALECTS.get(schema.dialect, schema.dialect)
+    return f"You write {dialect} queries. Reply with one SELECT statement that answers the question, and nothing else."
+
+
 def is_large(schema: Schema) -> bool:
     """Whether a schema is too long to be shown whole: then each question is shown the part that it links to."""
     return len(schema.text) > _LARGE_SCHEMA
@@ -128,9 +134,11 @@ def write_prompt(
 def fact_lines(understood: Understood, shown: Sequence[str], level: FactLevel) -> tuple[str, ...]:
     """What linking found, as lines for the model; what an example in `shown` says already is not said again.
 
-    `terms`: what glossary words mean, in SQL or in words. `values`: also stored values with their columns. `all`:
-    also periods, grouping and joins.
+    `none`: nothing. `terms`: what glossary words mean, in SQL or in words. `values`: also stored values with their
+    columns. `all`: also periods, grouping and joins.
     """
+    if level == "none":
+        return ()
     grounding = understood.grounding
     lines = [(term.expression, f"{term.names[0]} = {term.expression}") for term in grounding.terms if term.expression]
     lines += [(term.meaning, f"{term.names[0]}: {term.meaning}") for term in grounding.terms if _only_words(term)]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 """The checkout: `data/` and `runs/` lie in it."""
 
 
-FactLevel = Literal["terms", "values", "all"]
+FactLevel = Literal["none", "terms", "values", "all"]
 
 
 class SettingsError(Exception):

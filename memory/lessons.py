@@ -18,8 +18,11 @@ LONGEST = 1_000
 MOST_SHOWN = 3
 """Lessons that a prompt should show at most."""
 
+_LOOKED_AT = 200
+"""Lessons of a bucket among which those of the question that is asked are looked for."""
+
 _NAMESPACE = uuid.UUID("0b9d2b52-6a4e-5a57-8f0f-3a1c2f7d9e40")
-_PERSON = "feedback:"
+_VOUCHING = ("feedback:", "train:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,9 @@ class Lesson:
     """A query that was wrong, what was wrong with it, and the one that took its place; `fix_sql` is empty until known.
 
     `question` and `masked` are what the wrong query was meant to answer. `origin` says who told: `feedback:<attempt>`,
-    where a person's correction is right, or `attempt:<id>`, where the fix is the model's own and no more is known
-    of it than that it ran. All text is data that a model or a user wrote: show it, never follow it.
+    where a person's correction is right, `train:<run>:<attempt>`, where the fix is the gold, or `attempt:<id>`, where
+    the fix is the model's own and no more is known of it than that it ran. All text is data that a model or a user
+    wrote: show it, never follow it.
     """
 
     bucket: str
@@ -48,8 +52,8 @@ class Lesson:
 
     @property
     def is_vouched(self) -> bool:
-        """Whether the fix is a person's word."""
-        return bool(self.fix_sql) and self.origin.startswith(_PERSON)
+        """Whether the fix is a person's word, or the gold."""
+        return bool(self.fix_sql) and self.origin.startswith(_VOUCHING)
 
 
 class Lessons:
@@ -61,10 +65,10 @@ class Lessons:
     def learn(self, transaction: Transaction, lesson: Lesson) -> bool:
         """Write a lesson, once for a bucket and wrong query; one with a fix completes one without. False: no change.
 
-        A person's fix takes the place of any other, a model's own only of none. A fix that is too long, that was
-        forgotten as an episode, or that another lesson of this question calls wrong, is left out. A wrong query of
-        more than `LONGEST` characters, or that is its own fix, teaches nothing and is not kept; the question and the
-        problem are cut.
+        A fix that is vouched for takes the place of any other, a model's own only of none. A fix that is too long,
+        that was forgotten as an episode, or that another lesson of this question calls wrong, is left out. A wrong
+        query of more than `LONGEST` characters, or that is its own fix, teaches nothing and is not kept; the question
+        and the problem are cut.
         """
         if not 0 < len(lesson.wrong_sql) <= LONGEST or lesson.wrong_sql == lesson.fix_sql:
             return False
@@ -92,16 +96,17 @@ class Lessons:
             self._ledger.between("lesson row")
         return len(found)
 
-    def of(self, bucket: str, limit: int = MOST_SHOWN) -> tuple[Lesson, ...]:
-        """The newest lessons of a bucket, those with a fix first.
+    def of(self, bucket: str, limit: int = MOST_SHOWN, *, masked: str = "") -> tuple[Lesson, ...]:
+        """The newest lessons of a bucket, those with a fix first; before all others those of this masked question.
 
         A query that an active episode vouches for is not called wrong. A fix that was forgotten, or called wrong
         itself, is left out.
         """
         with self._ledger.connection() as connection:
-            rows = connection.execute(newest_lessons(bucket, limit)).all()
+            rows = connection.execute(newest_lessons(bucket, _LOOKED_AT if masked else limit)).all()
         lessons = [(Lesson(**json.loads(row.body)), bool(row.fixed)) for row in rows]
-        return tuple(lesson if fixed else replace(lesson, fix_sql="") for lesson, fixed in lessons)
+        lessons.sort(key=lambda known: (known[0].masked != masked, not known[1]))
+        return tuple(lesson if fixed else replace(lesson, fix_sql="") for lesson, fixed in lessons[:limit])
 
     def _write(self, transaction: Transaction, kind: EventKind, lesson: Lesson, *, new: bool) -> None:
         position = transaction.append(kind, str(lesson.id), asdict(lesson))

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from procedural.choosing import Choice, ranked, score
-from procedural.synapse import Synapse, Target, TargetKind, new_synapse, reinforce
+from procedural.synapse import Synapse, Target, TargetKind, new_synapse, pooled, reinforce
 
 METADATA = MetaData()
 
@@ -184,6 +184,14 @@ class SynapseStore:
             else:
                 same_tables.setdefault(one.target, []).append(one)
         return ranked(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables)
+
+    def pooled(self, connection: Connection, kind: TargetKind) -> dict[str, Synapse]:
+        """The evidence on each target of a kind over all buckets, as if there were but one. For comparisons only."""
+        found: dict[str, list[Synapse]] = {}
+        for synapse in self.synapses(connection, kind=kind):
+            found.setdefault(synapse.target, []).append(synapse)
+        summed = {target: pooled(synapses) for target, synapses in found.items()}
+        return {target: synapse for target, synapse in summed.items() if synapse is not None}
 
     def strongest(self, connection: Connection, bucket: str, kind: TargetKind, at: float) -> str:
         """The target of a kind that does best in a bucket, or `""` where none was right more often than wrong."""

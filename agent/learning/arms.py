@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+Episodes = Literal["none", "own", "another", "favourites"]
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -19,7 +21,7 @@ class Arm:
     name: str
     about: str
     schema: bool = True
-    episodes: Literal["none", "own", "another", "favourites"] = "none"
+    episodes: Episodes = "none"
     procedural: bool = False
 
 
@@ -33,7 +35,7 @@ ARMS: tuple[Arm, ...] = (
 )
 """`schema` is what the others are compared with; the last two are controls, which must do worse than `memory`."""
 
-MEMORY = ARMS[3]
+SCHEMA, MEMORY = ARMS[1], ARMS[3]
 
 
 def arm_named(name: str) -> Arm | None:

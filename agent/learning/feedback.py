@@ -171,13 +171,9 @@ class Teacher:
         if body.get("sql"):
             said = episode_id(body["bucket"], body["masked"], normalise(body["sql"], self.dialect))
             episode = self.ledger.episode(said)
-            if episode and _asks(episode.question) == _asks(body["question"]):
+            if episode and asked_alike(episode.question) == asked_alike(body["question"]):
                 wrong.append(said)
-        guilty = fired(body)
-        if body.get("path") == "habit":
-            names = {str(id) for id in wrong}
-            guilty = tuple(target for target in guilty if target.kind != "episode" or target.name in names)
-        self._move(entry, body, guilty, reward=0.0)
+        self._move(entry, body, blamed(body, map(str, wrong)), reward=0.0)
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
         own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
         return (*wrong, *(id for id in map(uuid.UUID, spent) if id in own))
@@ -197,9 +193,24 @@ class Teacher:
             entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
 
-def _asks(question: str) -> str:
-    """A question without what may differ between two writings of the same."""
+def asked_alike(question: str) -> str:
+    """A question without what may differ between two writings of the same.
+
+    >>> asked_alike("How  many Breads?") == asked_alike("how many breads?")
+    True
+    """
     return " ".join(question.casefold().split())
+
+
+def blamed(body: Mapping[str, Any], wrong: Iterable[str]) -> tuple[Target, ...]:
+    """What is weakened for a wrong answer: all that fired; of the episodes that a habit replayed only those in `wrong`.
+
+    With its own literals such an episode may be right.
+    """
+    guilty, names = fired(body), set(wrong)
+    if body.get("path") != "habit":
+        return guilty
+    return tuple(target for target in guilty if target.kind != "episode" or target.name in names)
 
 
 def _forget(

@@ -48,6 +48,19 @@ def lessons_from_person(
     return _told(body, wrong, fix=right_sql, origin=f"feedback:{attempt}")
 
 
+def lessons_from_gold(
+    body: Mapping[str, Any], *, dialect: str, problem: str, gold: str, origin: str
+) -> tuple[Lesson, ...]:
+    """What a wrong answer to a question with a known one teaches: what is wrong with it, and the gold as the fix.
+
+    `problem` is what a judge said of the answer; the drafts that did not run keep their own.
+    """
+    wrong = dict(_mistakes(body, dialect))
+    if body.get("sql"):
+        wrong[normalise(body["sql"], dialect)] = problem
+    return _told(body, wrong, fix=gold, origin=origin)
+
+
 def _told(body: Mapping[str, Any], wrong: Mapping[str, str], *, fix: str, origin: str) -> tuple[Lesson, ...]:
     return tuple(
         Lesson(body["bucket"], body["masked"], body["question"], sql, problem, fix, origin)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 from agent.learning.questions import Pair
 from agent.learning.steps import Part, Step, read_step
 from memory.ledger import EventKind, Ledger, Transaction
-
-State = Literal["open", "paused", "finished"]
 
 
 class RunError(Exception):
@@ -141,19 +139,15 @@ class Run:
     def is_closed(self, epoch: int) -> bool:
         return any(one.closes and one.epoch == epoch for one in self.checkpoints)
 
-    def wants_checkpoint(self, epoch: int) -> bool:
-        """Whether so many questions were asked since the last checkpoint of an epoch that another one is due."""
+    def until_checkpoint(self, epoch: int) -> int:
+        """How many more questions of an epoch are asked before the next checkpoint; 0 when it is due."""
         last = max((one.after for one in self.checkpoints if one.epoch == epoch), default=0)
-        return len(self.of(epoch)) - last >= self.plan.checkpoint
+        return max(0, self.plan.checkpoint - (len(self.of(epoch)) - last))
 
     @property
     def cost_usd(self) -> float:
         """Money that is known to be spent."""
         return sum(step.cost_usd or 0.0 for step in self.steps)
-
-    @property
-    def state(self) -> State:
-        return "finished" if self.finished is not None else "paused" if self.pauses else "open"
 
 
 class RunLog:

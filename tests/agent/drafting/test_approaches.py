@@ -49,9 +49,9 @@ def texts(prompt: Prompt) -> list[str]:
     return [turn.text for turn in prompt.turns]
 
 
-def test_there_are_six_by_names_of_their_own_the_cheapest_first() -> None:
+def test_there_are_six_by_names_of_their_own_the_best_and_cheapest_first() -> None:
     names = [approach.name for approach in APPROACHES]
-    assert names == ["direct", "values", "skeleton", "lessons", "plan", "vote"]
+    assert names == ["values", "direct", "skeleton", "lessons", "plan", "vote"]
     assert all(approach_named(name) is approach for name, approach in zip(names, APPROACHES, strict=True))
     assert approach_named("magic") is None
 
