@@ -37,7 +37,7 @@ def tie_broken(sql: str, dialect: str) -> tuple[str, ...]:
             nulls_first = downwards if dialect == "postgres" else not downwards  # as each has it when nothing is said
             for place in range(1, 2 if stars else len(query.selects) + 1):
                 number = exp.Literal.number(place)
-                order.append("expressions", exp.Ordered(this=number, desc=downwards, nulls_first=nulls_first))
+                order.append("expressions", exp.Ordered(this=number, desc=downwards or None, nulls_first=nulls_first))
             changed = True
         if not changed:
             return ()
