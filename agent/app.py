@@ -498,6 +498,15 @@ class App:
         self._warming.start()
         self.opened.callback(self._warming.join)
 
+    def open_copy(self, path: Path) -> Database:
+        """Open another file with the limits of this database."""
+        return open_database(
+            str(path),
+            deadline=self.settings.sql_deadline,
+            row_cap=self.settings.row_cap,
+            byte_cap=self.settings.byte_cap,
+        )
+
     def check(self, sql: str) -> CheckedQuery:
         return check(sql, self.schema)
 

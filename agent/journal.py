@@ -49,6 +49,16 @@ class LedgerJournal:
         entry.start_attempt(attempt.id, {"question": attempt.question, "model": attempt.model, **_read(attempt)})
 
 
+class Unwritten:
+    """A journal that keeps nothing: for questions that are asked to measure, not to learn."""
+
+    def start(self, attempt: Attempt) -> None:
+        """Nothing is written."""
+
+    def settle(self, attempt: Attempt) -> None:
+        """Nothing is written."""
+
+
 def body_of(
     attempt: Attempt, *, schema: str, dialect: str, habit: HabitName = lambda _understood, _sql: ""
 ) -> dict[str, Any]:

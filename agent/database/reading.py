@@ -82,6 +82,11 @@ class Database:
                 self._read_at = stamp
             return self._facts
 
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database; None for a server."""
+        return self._file
+
     def wake(self) -> None:
         """Start the process that runs queries without waiting for it, so that the first query need not."""
         self._runner.wake()

@@ -145,6 +145,12 @@ class Run:
         return max(0, self.plan.checkpoint - (len(self.of(epoch)) - last))
 
     @property
+    def is_at_checkpoint(self) -> bool:
+        """Whether nothing was asked since the last checkpoint."""
+        last = self.checkpoints[-1] if self.checkpoints else None
+        return last is not None and len(self.of(last.epoch)) == last.after and self.steps[-1].part == "training"
+
+    @property
     def cost_usd(self) -> float:
         """Money that is known to be spent."""
         return sum(step.cost_usd or 0.0 for step in self.steps)
@@ -169,9 +175,11 @@ class RunLog:
         """Write a checkpoint, in the transaction that does what it tells of."""
         entry.append(EventKind.RUN_CHECKED, id, asdict(checkpoint))
 
-    def pause(self, id: str, reason: str) -> None:
+    def pause(self, run: Run, reason: str) -> Run:
+        """Write down that a run stops before its end."""
         with self._ledger.transaction() as entry:
-            entry.append(EventKind.RUN_PAUSED, id, {"reason": reason})
+            entry.append(EventKind.RUN_PAUSED, run.id, {"reason": reason})
+            return replace(run, pauses=(*run.pauses, Pause(reason, entry.at)))
 
     def finish(self, run: Run) -> Run:
         with self._ledger.transaction() as entry:

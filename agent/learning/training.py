@@ -19,7 +19,7 @@ from agent.learning.questions import Pair
 from agent.learning.runs import Run, RunLog
 from agent.learning.steps import Part, Step, step_of
 from memory.episode import Episode
-from memory.ledger import EventKind, Transaction
+from memory.ledger import EventKind, Ledger, Transaction
 from memory.lessons import Lessons
 from procedural.store import Bucket, SynapseStore, changes_content
 from procedural.synapse import Target
@@ -29,11 +29,14 @@ from procedural.synapse import Target
 class TrainingOptions:
     """What a person asks of a run. `max_hours` is for one sitting, `patience` the seconds that an outage may last.
 
-    The rest is as in `agent.learning.runs.Plan`. `workers` asks so many questions at once, of a hosted model.
+    Of a file all questions are asked, or those whose ids `only_…` names. The rest is as in `agent.learning.runs.Plan`.
+    `workers` asks so many questions at once, of a hosted model.
     """
 
     training: Path
     holdout: Path | None = None
+    only_training: tuple[str, ...] = ()
+    only_holdout: tuple[str, ...] = ()
     epochs: int = 10
     seed: int = 1
     checkpoint: int = 25
@@ -182,14 +185,14 @@ class Learner:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Witness:
-    """The journal of questions that nothing may be learned from: `settled` is told of each attempt that was judged."""
+    """The journal of holdout questions: how they fare is written down with the run, and nothing is learned of it."""
 
+    ledger: Ledger
+    log: RunLog
     judge: Callable[[Pair, Attempt], Verdict]
-    pair: Pair
-    part: Part
+    run: str
     epoch: int
-    arm: str
-    settled: Callable[[Step], None]
+    pair: Pair
     judged: list[Step] = field(default_factory=list)
 
     def start(self, attempt: Attempt) -> None:
@@ -199,8 +202,9 @@ class Witness:
         if attempt.out_of_reach:
             return
         verdict = self.judge(self.pair, attempt)
-        step = step_of(attempt, self.pair, verdict, part=self.part, epoch=self.epoch, arm=self.arm)
-        self.settled(step)
+        step = step_of(attempt, self.pair, verdict, part="holdout", epoch=self.epoch, arm="memory")
+        with self.ledger.transaction() as entry:
+            self.log.step(entry, self.run, step)
         self.judged.append(step)
 
 

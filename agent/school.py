@@ -1,0 +1,264 @@
+"""The school: training, evaluation and the seeding of hard buckets, composed over an opened app."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.attempt import Attempt
+from agent.journal import Unwritten
+from agent.learning.arms import MEMORY, Arm, deranged
+from agent.learning.care import Care
+from agent.learning.crew import Baton, steps
+from agent.learning.evaluating import evaluate
+from agent.learning.hard import ORIGIN, HardReport, ever_wrong, seed_hard
+from agent.learning.judging import Judge, Verdict
+from agent.learning.mutating import mutated
+from agent.learning.questions import Pair, QuestionFileError, read_pairs
+from agent.learning.report import write_run
+from agent.learning.runs import Plan, QuestionSet, Run, RunError, RunLog
+from agent.learning.seed import Refused, Source
+from agent.learning.steps import Part, Step
+from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions, Witness, train
+from agent.models.cached import CachedModel
+from agent.models.patient import PatientModel
+from agent.models.port import Model
+from agent.settings import ROOT
+from memory.errors import BrainError
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+Through = Callable[[Model], Model]
+
+
+@dataclass(kw_only=True)
+class School:
+    """Trains and examines one opened app. Valid as long as the app; close it first."""
+
+    app: App
+    _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+
+    def close(self) -> None:
+        """Close the mutated copies of the database and remove them."""
+        self._opened.close()
+
+    @cached_property
+    def log(self) -> RunLog:
+        return RunLog(self.app.ledger)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Judges on the database and on copies of it with other rows, which are made here."""
+        app = self.app
+        app.say("Making copies of the database with other rows, to see through lucky answers …")
+        copies = mutated(app.database, file=app.database.file, folder=app.folder, open_copy=app.open_copy)
+        return Judge(run=app.checked_run, copies=self._opened.enter_context(copies), dialect=app.schema.dialect)
+
+    def verdict(self, pair: Pair, attempt: Attempt) -> Verdict:
+        problem = attempt.message if attempt.result is None else ""
+        return self.judge.judge(pair, attempt.sql, attempt.result, problem=problem)
+
+    def confirmed(self, pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Refused, ...]]:
+        verdicts = [(pair, self.judge.confirm(pair)) for pair in pairs]
+        held = tuple(pair for pair, verdict in verdicts if verdict.right)
+        return held, tuple(Refused(pair.id, verdict.reason) for pair, verdict in verdicts if not verdict.right)
+
+    def begin(self, options: TrainingOptions) -> Run:
+        app = self.app
+        plan = Plan(
+            training=question_set(options.training, options.only_training),
+            holdout=question_set(options.holdout, options.only_holdout) if options.holdout else None,
+            model=app.model.name,
+            database=app.schema.name,
+            schema=app.schema.fingerprint,
+            epochs=options.epochs,
+            seed=options.seed,
+            checkpoint=options.checkpoint,
+            forgetting=options.forgetting,
+            seeding=options.seeding,
+            per_bucket=options.per_bucket,
+            holdout_every=options.holdout_every,
+            cache=options.cache,
+        )
+        return self.log.begin(f"{time.strftime('%Y-%m-%d-%H%M', time.gmtime())}-{secrets.token_hex(2)}", plan)
+
+    def resume(self, id: str | None, options: TrainingOptions) -> Run:
+        """Read a run back; refuse one that is finished, or that files, model or schema no longer fit."""
+        runs = [self.log.read(one) for one in ([id] if id else self.log.ids())]
+        run = next((one for one in reversed(runs) if one.finished is None), None)
+        if run is None:
+            raise RunError(f"Run {id} is finished." if id else "No run is unfinished. Begin one without --resume.")
+        then, holdout = run.plan, options.holdout
+        changed = [
+            name
+            for name, before, now in (
+                ("training file", then.training, question_set(options.training, options.only_training)),
+                ("holdout file", then.holdout, question_set(holdout, options.only_holdout) if holdout else None),
+                ("model", then.model, self.app.model.name),
+                ("schema", then.schema, self.app.schema.fingerprint),
+            )
+            if before != now
+        ]
+        if changed:
+            raise RunError(
+                f"Run {run.id} was begun with another {' and another '.join(changed)}, so going on would measure "
+                "something else. Give the same again, or begin a new run without --resume."
+            )
+        return run
+
+    def train(self, run: Run, options: TrainingOptions, *, through: Through) -> Iterator[Run]:
+        app, watch, baton = self.app, Clockwatch(options.max_hours), Baton()
+        pairs = self._held(options.training, options.only_training)
+        holdout = self._held(options.holdout, options.only_holdout) if options.holdout else ()
+        app.get_ready_to_recall()
+        app.get_model_ready()
+        if app.budget is not None:
+            app.budget.charge(run.cost_usd)
+        model = baton.model(PatientModel(through(app.model), patience=options.patience, say=app.say))
+        if run.plan.cache:
+            model = self._cached(model)
+        care = Care(
+            ledger=app.ledger,
+            synapses=app.synapses,
+            log=self.log,
+            pairs=pairs,
+            run=app.checked_run,
+            judge=self.judge,
+            understand=app.understand,
+            schema=app.schema.fingerprint,
+            dialect=app.schema.dialect,
+        )
+
+        def ask(chosen: Sequence[Pair], epoch: int, part: Part) -> Iterator[Step]:
+            def one(pair: Pair) -> Step:
+                watch.check()
+                learner = (
+                    self._learner(run.id, pair, epoch) if part == "training" else self._witness(run.id, pair, epoch)
+                )
+                *_, attempt = app.ask(pair.question, arm=MEMORY, model=model, journal=learner)
+                if not learner.judged:
+                    raise Paused(attempt.message)
+                return learner.judged[-1]
+
+            return steps(chosen, one, workers=options.workers, baton=baton)
+
+        folder, about, begun = app.settings.runs / run.id, {"commit": commit()}, run
+        try:
+            for run in train(begun, pairs=pairs, holdout=holdout, ask=ask, care=care, log=self.log):
+                if run.is_at_checkpoint or run.finished is not None:
+                    write_run(folder, run, about=about)
+                yield run
+        except (Paused, BrainError, RunError, OSError) as stopped:
+            yield self._pause(run, str(stopped), folder, about)
+        except (KeyboardInterrupt, GeneratorExit):
+            app.give_up()
+            self._pause(run, "Interrupted.", folder, about)
+            raise
+
+    def _pause(self, run: Run, reason: str, folder: Path, about: Mapping[str, str]) -> Run:
+        """Write down that a run stops, as far as there is room for it."""
+        with suppress(BrainError):
+            run = self.log.pause(run, reason)
+        with suppress(RunError):
+            write_run(folder, run, about=about)
+        return run
+
+    def _learner(self, run: str, pair: Pair, epoch: int) -> Learner:
+        app = self.app
+        return Learner(
+            journal=app.journal,
+            synapses=app.synapses,
+            log=self.log,
+            judge=self.verdict,
+            run=run,
+            epoch=epoch,
+            pair=pair,
+        )
+
+    def _witness(self, run: str, pair: Pair, epoch: int) -> Witness:
+        return Witness(ledger=self.app.ledger, log=self.log, judge=self.verdict, run=run, epoch=epoch, pair=pair)
+
+    def evaluate(self, pairs: Sequence[Pair], arms: Sequence[Arm], *, cache: bool) -> Iterator[Step]:
+        app, model = self.app, self._cached(self.app.model) if cache else self.app.model
+        places = zip(pairs, deranged(len(pairs), seed=1), strict=True)
+        others = {pair.id: pairs[place].question for pair, place in places}
+
+        def ask(pair: Pair, arm: Arm) -> Attempt:
+            *_, attempt = app.ask(pair.question, arm=arm, another=others[pair.id], model=model, journal=Unwritten())
+            return attempt
+
+        return evaluate(pairs, arms, ask=ask, judge=self.verdict)
+
+    def seed_hard(self, training: Path, *, per_bucket: int) -> HardReport:
+        app, questions = self.app, question_set(training)
+        app.get_ready_to_recall()
+        report = seed_hard(
+            read_pairs(training),
+            ledger=app.ledger,
+            synapses=app.synapses,
+            run=app.checked_run,
+            confirm=self.judge.confirm,
+            understand=app.understand,
+            source=Source(
+                ORIGIN,
+                "gold",
+                f"{ORIGIN}:{questions.digest[:12]}:{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime())}",
+                app.schema.fingerprint,
+                app.schema.dialect,
+            ),
+            per_bucket=per_bucket,
+            failed=ever_wrong(map(self.log.read, self.log.ids()), questions.digest),
+        )
+        app.bring_up_to_date()
+        return report
+
+    def _held(self, path: Path, only: Sequence[str]) -> tuple[Pair, ...]:
+        """The questions of a file whose golds hold; the others are named. Raises QuestionFileError where none does."""
+        held, refused = self.confirmed(chosen(path, only))
+        for one in refused:
+            self.app.say(f"{path.name}: {one.name} is left out. {one.reason}")
+        if not held:
+            raise QuestionFileError(f"No gold of {path} holds on this database, so there is nothing to ask.")
+        return held
+
+    def _cached(self, model: Model) -> Model:
+        """The model behind the completion cache, which all brains share."""
+        return CachedModel(model, path=self.app.settings.runs / "replies.sqlite", say=self.app.say)
+
+
+def chosen(path: Path, only: Sequence[str] = ()) -> tuple[Pair, ...]:
+    """The questions of a file, or those of the ids. Raises QuestionFileError."""
+    pairs = read_pairs(path)
+    if not only:
+        return pairs
+    wanted = set(only)
+    if missing := wanted - {pair.id for pair in pairs}:
+        raise QuestionFileError(f"{path} has no question {sorted(missing)[0]!r}.")
+    return tuple(pair for pair in pairs if pair.id in wanted)
+
+
+def question_set(path: Path, only: Sequence[str] = ()) -> QuestionSet:
+    """A question file by its name, the digest of it and of what is taken, and how many that are."""
+    pairs = chosen(path, only)
+    digest = hashlib.sha256(path.read_bytes() + "\n".join(only).encode())
+    return QuestionSet(path.name, digest.hexdigest(), len(pairs))
+
+
+def commit() -> str:
+    """The commit of this checkout, or `""` outside of one."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()
