@@ -8,14 +8,12 @@ which value stands in which row, how many rows there are, what is the largest.
 
 from __future__ import annotations
 
-import itertools
 import random
-import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -23,10 +21,9 @@ from urllib.parse import quote
 from agent.database.naming import fold
 from agent.database.result import Cell
 from agent.database.schema import Schema
+from agent.learning.kinds import Reference, Row, TableRows, classify, is_date
 
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _ROUND = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
-_FEW = 12
 _TRIES = 20
 
 
@@ -46,46 +43,6 @@ _RECIPES = (
     _Recipe(removed=0.10, repeated=0.15, new=0.30, moved=0.40, nulled=0.20),
     _Recipe(removed=0.20, repeated=0.10, new=0.20, moved=0.25, nulled=0.10),
 )
-
-
-@dataclass(slots=True, eq=False)
-class _Row:
-    """One row. `parents` are the rows its foreign keys refer to, None where a key is NULL or refers to nothing."""
-
-    values: list[Cell]
-    original: tuple[Cell, ...] | None
-    parents: list[_Row | None] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class _Reference:
-    """A foreign key: positions of its columns, the table it refers to, and the positions there."""
-
-    columns: tuple[int, ...]
-    parent: _Table
-    referred: tuple[int, ...]
-    least: int = 0
-    """How many rows referred to each row of the parent at least."""
-
-
-@dataclass(slots=True, eq=False)
-class _Table:
-    name: str
-    columns: list[str]
-    types: list[str]
-    required: list[bool]
-    key: tuple[int, ...]
-    unique: list[tuple[int, ...]]
-    rows: list[_Row]
-    references: list[_Reference] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    """Each column's: `key`, `reference`, `name`, `text`, `own` (unique text), `code`, `measure`, `date` or `other`."""
-    blocks: list[tuple[int, ...]] = field(default_factory=list)
-    """Columns that move together."""
-
-    @property
-    def named(self) -> bool:
-        return "name" in self.kinds
 
 
 def remake(source: Path, target: Path, schema: Schema, *, number: int, seed: int) -> None:
@@ -124,14 +81,14 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read(connection: sqlite3.Connection, schema: Schema) -> list[_Table]:
+def _read(connection: sqlite3.Connection, schema: Schema) -> list[TableRows]:
     """Read all plain tables, those that are referred to first."""
     plain = {
         name
         for name, kind in connection.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
         if kind == "table"
     }
-    made: dict[str, _Table] = {}
+    made: dict[str, TableRows] = {}
     known = [table for table in schema.tables if not table.is_view and table.name in plain]
     for table in known:
         info = [
@@ -148,14 +105,14 @@ def _read(connection: sqlite3.Connection, schema: Schema) -> list[_Table]:
                     unique.add(tuple(places[fold(part)] for part in parts))
         listed = ", ".join(map(_quoted, columns))
         found = connection.execute(f"SELECT {listed} FROM {_quoted(table.name)}").fetchall() if columns else []
-        made[table.name] = _Table(
+        made[table.name] = TableRows(
             name=table.name,
             columns=columns,
             types=[str(row[2] or "") for row in info],
             required=[bool(row[3]) for row in info],
             key=key,
             unique=sorted(unique),
-            rows=[_Row(list(row), tuple(row)) for row in found],
+            rows=[Row(list(row), tuple(row)) for row in found],
         )
     for table in known:
         own = made[table.name]
@@ -169,7 +126,7 @@ def _read(connection: sqlite3.Connection, schema: Schema) -> list[_Table]:
                 fold(c) in there for c in foreign.referred_columns
             ):
                 own.references.append(
-                    _Reference(
+                    Reference(
                         tuple(here[fold(c)] for c in foreign.columns),
                         parent,
                         tuple(there[fold(c)] for c in foreign.referred_columns),
@@ -179,12 +136,12 @@ def _read(connection: sqlite3.Connection, schema: Schema) -> list[_Table]:
     for own in tables:
         _refer(own)
     for own in tables:
-        _classify(own)
+        classify(own)
     return tables
 
 
-def _parents_first(tables: list[_Table]) -> list[_Table]:
-    ordered: list[_Table] = []
+def _parents_first(tables: list[TableRows]) -> list[TableRows]:
+    ordered: list[TableRows] = []
     waiting = list(tables)
     while waiting:
         free = [t for t in waiting if not any(r.parent in waiting and r.parent is not t for r in t.references)]
@@ -193,7 +150,7 @@ def _parents_first(tables: list[_Table]) -> list[_Table]:
     return ordered
 
 
-def _refer(table: _Table) -> None:
+def _refer(table: TableRows) -> None:
     """Turn the foreign keys of the rows into references to rows."""
     for reference in table.references:
         found = {_matched(row.values, reference.referred): row for row in reference.parent.rows}
@@ -209,7 +166,7 @@ def _matched(values: Sequence[Cell], columns: Iterable[int]) -> Hashable:
     return None if any(part is None for part in parts) else tuple(map(str, parts))
 
 
-def _write(connection: sqlite3.Connection, table: _Table) -> None:
+def _write(connection: sqlite3.Connection, table: TableRows) -> None:
     """Replace the rows of a table. One that the constraints refuse stays as it was, or is left out when it is new."""
     if not table.columns:
         return
@@ -247,115 +204,13 @@ def _mend(connection: sqlite3.Connection, *, but: set[tuple[str, int]]) -> None:
             connection.execute(f"DELETE FROM {_quoted(table)} WHERE rowid = ?", (rowid,))
 
 
-# What the columns are
-
-
-def _classify(table: _Table) -> None:
-    width = len(table.columns)
-    referring = {column for reference in table.references for column in reference.columns}
-    held = {column for columns in table.unique for column in columns}
-    table.kinds = ["other"] * width
-    for n in range(width):
-        values = [row.values[n] for row in table.rows if row.values[n] is not None]
-        if n in table.key:
-            table.kinds[n] = "reference" if n in referring else "key"
-        elif n in referring:
-            table.kinds[n] = "reference"
-        else:
-            table.kinds[n] = _kind(values, held=n in held)
-    _find_names(table)
-    table.blocks = _find_blocks(table)
-
-
-def _kind(values: Sequence[Cell], *, held: bool) -> str:
-    distinct = len(set(values))
-    if not values:
-        return "other"
-    if all(isinstance(value, str) for value in values):
-        if sum(_is_date(value) for value in values) >= 0.95 * len(values):
-            return "date"
-        return "own" if held or (distinct == len(values) and distinct > 1) else "text"
-    if all(isinstance(value, int | float) for value in values):
-        if held:
-            return "other"
-        numbers = [value for value in values if isinstance(value, int | float)]
-        years = all(isinstance(value, int) and 1500 <= value <= 2200 for value in numbers)
-        return "code" if years or (distinct <= _FEW and 2 * distinct <= len(values)) else "measure"
-    return "other"
-
-
-def _is_date(value: Cell) -> bool:
-    if not isinstance(value, str) or not (found := _DATE.match(value)):
-        return False
-    try:
-        date(int(found[1]), int(found[2]), int(found[3]))
-    except ValueError:
-        return False
-    return True
-
-
-def _find_names(table: _Table) -> None:
-    """The first unique text, and those right after it, are what a row is called by: they stay with its key."""
-    start = next((n for n, kind in enumerate(table.kinds) if kind == "own"), None)
-    if start is None:
-        return
-    for n in range(start, len(table.kinds)):
-        if table.kinds[n] != "own":
-            return
-        table.kinds[n] = "name"
-
-
-def _find_blocks(table: _Table) -> list[tuple[int, ...]]:
-    """Group columns of which one decides the other, as city and country, and dates that follow each other."""
-    movable = [n for n, kind in enumerate(table.kinds) if kind in ("text", "code", "date", "own", "other", "measure")]
-    group = {n: n for n in movable}
-
-    def first(n: int) -> int:
-        while group[n] != n:
-            n = group[n]
-        return n
-
-    for a, b in itertools.permutations(movable, 2):
-        kinds = (table.kinds[a], table.kinds[b])
-        if first(a) == first(b):
-            continue
-        if (kinds == ("text", "text") and _decides(table.rows, a, b)) or (
-            kinds == ("date", "date") and _precedes(table.rows, a, b)
-        ):
-            group[max(first(a), first(b))] = min(first(a), first(b))
-    blocks: dict[int, list[int]] = defaultdict(list)
-    for n in movable:
-        blocks[first(n)].append(n)
-    return [tuple(block) for block in blocks.values()]
-
-
-def _decides(rows: Sequence[_Row], a: int, b: int) -> bool:
-    seen: dict[Cell, Cell] = {}
-    repeated = 0
-    for row in rows:
-        value, other = row.values[a], row.values[b]
-        if value is None:
-            continue
-        if value in seen:
-            repeated += 1
-            if seen[value] != other:
-                return False
-        seen[value] = other
-    return repeated >= 2 and len(set(seen.values())) > 1
-
-
-def _precedes(rows: Sequence[_Row], a: int, b: int) -> bool:
-    pairs = [(str(r.values[a]), str(r.values[b])) for r in rows if r.values[a] is not None and r.values[b] is not None]
-    return bool(pairs) and sum(x <= y for x, y in pairs) >= 0.95 * len(pairs)
-
-
 # Other rows
 
 
 class _Remaker:
     """Changes the rows of all tables in place. `tables` stand parents first."""
 
-    def __init__(self, tables: list[_Table], recipe: _Recipe, chance: random.Random) -> None:
+    def __init__(self, tables: list[TableRows], recipe: _Recipe, chance: random.Random) -> None:
         self.tables = tables
         self.recipe = recipe
         self.chance = chance
@@ -384,7 +239,7 @@ class _Remaker:
 
     # Which value stands in which row
 
-    def _move(self, table: _Table) -> None:
+    def _move(self, table: TableRows) -> None:
         rows, chance = table.rows, self.chance
         if len(rows) < 2:
             return
@@ -437,13 +292,13 @@ class _Remaker:
 
     def _other_day(self, values: tuple[Cell, ...]) -> tuple[Cell, ...]:
         first = values[0]
-        if not _is_date(first) or self.chance.random() < 0.2:
+        if not is_date(first) or self.chance.random() < 0.2:
             return values
         day = int(str(first)[8:10])
         shift = self.chance.randint(1, 28) - day
         return tuple(_shifted(value, shift) for value in values)
 
-    def _measure(self, table: _Table, n: int) -> None:
+    def _measure(self, table: TableRows, n: int) -> None:
         numbers = [v for row in table.rows if isinstance(v := row.values[n], int | float)]
         least, most = min(numbers), max(numbers)
         whole = all(isinstance(value, int) for value in numbers)
@@ -476,14 +331,14 @@ class _Remaker:
         changed = round(min(max(changed, least), most), places)
         return changed if changed or places else value
 
-    def _empty(self, table: _Table, n: int) -> None:
+    def _empty(self, table: TableRows, n: int) -> None:
         for row in table.rows:
             if self.chance.random() < self.recipe.nulled / 2:
                 row.values[n] = None
 
     # Which row refers to which
 
-    def _relabel(self, table: _Table) -> None:
+    def _relabel(self, table: TableRows) -> None:
         """Let the parents change places, and where the reference is no part of a key, some rows move freely."""
         for number, reference in enumerate(table.references):
             if reference.parent is table or _shared(table, number):
@@ -505,7 +360,7 @@ class _Remaker:
                 else:
                     row.parents[number] = to[parent]
 
-    def _move_in_tree(self, table: _Table) -> None:
+    def _move_in_tree(self, table: TableRows) -> None:
         """Give a row another parent in its own table, one that stood nearer to the root, so that no ring is made."""
         for number, reference in enumerate(table.references):
             if reference.parent is not table or any(n in c for c in table.unique for n in reference.columns):
@@ -521,13 +376,13 @@ class _Remaker:
     # How many rows there are
 
     def _remove(self) -> None:
-        gone: set[_Row] = set()
-        children: dict[str, list[tuple[_Table, int]]] = defaultdict(list)
+        gone: set[Row] = set()
+        children: dict[str, list[tuple[TableRows, int]]] = defaultdict(list)
         for table in self.tables:
             for number, reference in enumerate(table.references):
                 children[reference.parent.name].append((table, number))
 
-        def removable(table: _Table, seen: frozenset[str]) -> bool:
+        def removable(table: TableRows, seen: frozenset[str]) -> bool:
             return not table.named and all(
                 child is not table and (child.name in seen or removable(child, seen | {child.name}))
                 for child, _ in children[table.name]
@@ -547,7 +402,7 @@ class _Remaker:
             kept = set(table.rows)
             gone |= {row for row in table.rows if row not in kept}
 
-    def _add(self, table: _Table) -> None:
+    def _add(self, table: TableRows) -> None:
         old = list(table.rows)
         if not old:
             return
@@ -558,11 +413,11 @@ class _Remaker:
             if row is not None:
                 table.rows.append(row)
 
-    def _made(self, table: _Table, old: Sequence[_Row]) -> _Row | None:
+    def _made(self, table: TableRows, old: Sequence[Row]) -> Row | None:
         """Make a new row: a repeated one, or with values of several; None when no key is free for it."""
         chance = self.chance
         like = chance.choice(old)
-        row = _Row(list(like.values), None, list(like.parents))
+        row = Row(list(like.values), None, list(like.parents))
         if table.named:
             for block in table.blocks:
                 source = chance.choice(old)
@@ -573,7 +428,7 @@ class _Remaker:
                 row.parents[number] = source_parent if reference.parent is not table else row.parents[number]
         return row if self._rekey(table, row) else None
 
-    def _rekey(self, table: _Table, row: _Row, *, keeping: int = -1) -> bool:
+    def _rekey(self, table: TableRows, row: Row, *, keeping: int = -1) -> bool:
         """Give a new row keys and names that no other has; one of its references may have to stay."""
         for n, kind in enumerate(table.kinds):
             if kind in ("name", "own") or (kind == "other" and any(n in columns for columns in table.unique)):
@@ -594,7 +449,7 @@ class _Remaker:
             row.parents[number] = self.chance.choice(table.references[number].parent.rows)
         return False
 
-    def _unused(self, table: _Table, n: int, like: Cell, within: _Row | None = None) -> Cell:
+    def _unused(self, table: TableRows, n: int, like: Cell, within: Row | None = None) -> Cell:
         rows = table.rows
         if within is not None:
             rows = [r for r in rows if _same_parents(table, r, within)]
@@ -630,7 +485,7 @@ class _Remaker:
             return made.upper() if character.isupper() else made
         return character
 
-    def _give_children(self, table: _Table) -> None:
+    def _give_children(self, table: TableRows) -> None:
         """Where each row of a parent had children, each still has some: at least a quarter of the fewest."""
         for number, reference in enumerate(table.references):
             if not reference.least or not table.rows or reference.parent is table:
@@ -640,14 +495,14 @@ class _Remaker:
             for parent in reference.parent.rows:
                 for _ in range(least - used[parent]):
                     like = self.chance.choice(table.rows)
-                    row = _Row(list(like.values), None, list(like.parents))
+                    row = Row(list(like.values), None, list(like.parents))
                     row.parents[number] = parent
                     if self._rekey(table, row, keeping=number):
                         table.rows.append(row)
 
     # What must hold
 
-    def _find_again(self, table: _Table) -> None:
+    def _find_again(self, table: TableRows) -> None:
         """Put back values of text columns that are found in no row any more, with those they go together with."""
         for block in table.blocks:
             for n in block:
@@ -664,7 +519,7 @@ class _Remaker:
                         for m in block:
                             row.values[m] = together[m]
 
-    def _settle(self, table: _Table) -> None:
+    def _settle(self, table: TableRows) -> None:
         """Write the keys of the parents into the rows that refer to them."""
         for row in table.rows:
             for reference, parent in zip(table.references, row.parents, strict=True):
@@ -677,7 +532,7 @@ class _Remaker:
                             row.values[n] = None
 
 
-def _shared(table: _Table, number: int) -> bool:
+def _shared(table: TableRows, number: int) -> bool:
     """Whether a foreign key has columns in common with a wider one, which then decides."""
     mine = set(table.references[number].columns)
     return any(
@@ -687,7 +542,7 @@ def _shared(table: _Table, number: int) -> bool:
     )
 
 
-def _same_parents(table: _Table, a: _Row, b: _Row) -> bool:
+def _same_parents(table: TableRows, a: Row, b: Row) -> bool:
     return all(
         a.parents[number] is b.parents[number]
         for number, reference in enumerate(table.references)
@@ -695,7 +550,7 @@ def _same_parents(table: _Table, a: _Row, b: _Row) -> bool:
     )
 
 
-def _identity(table: _Table, row: _Row) -> Hashable:
+def _identity(table: TableRows, row: Row) -> Hashable:
     values = list(row.values)
     for reference, parent in zip(table.references, row.parents, strict=True):
         if parent is not None:
@@ -704,10 +559,10 @@ def _identity(table: _Table, row: _Row) -> Hashable:
     return tuple(values[n] for n in table.key)
 
 
-def _depth(row: _Row, number: int) -> int | None:
+def _depth(row: Row, number: int) -> int | None:
     """How far a row is from the root of its tree; None in a ring."""
-    seen: set[_Row] = set()
-    at: _Row | None = row
+    seen: set[Row] = set()
+    at: Row | None = row
     while at is not None:
         if at in seen:
             return None
@@ -717,7 +572,7 @@ def _depth(row: _Row, number: int) -> int | None:
 
 
 def _shifted(value: Cell, days: int) -> Cell:
-    if not _is_date(value):
+    if not is_date(value):
         return value
     text = str(value)
     moved = date(int(text[:4]), int(text[5:7]), int(text[8:10])) + timedelta(days=days)

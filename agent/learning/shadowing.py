@@ -1,0 +1,375 @@
+"""Runs queries as if the tables held other rows, without writing anything.
+
+Each table of a query is read through a WITH clause that leaves rows out, makes some anew with keys of their own, lets
+values change rows, and changes numbers and days; all by hashes of the keys, so that the same rows come at every run. It
+needs no right but to read. Less changes than in a copy (see `remaking`), and what a view shows is drawn from too, not
+from the tables under it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent.database.result import Cell, QueryFailed, Result
+from agent.database.schema import Schema, Table
+from agent.learning.kinds import Reference, Row, TableRows, classify
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_SAMPLE = 900
+_MANY = 60
+_KEPT = (0.67, 0.9, 0.8)
+_NEW = (0.15, 0.3, 0.2)
+
+
+class Runs(Protocol):
+    """An open database. `run` takes SQL that the guard has passed."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def run(self, sql: str) -> Result: ...
+
+
+def shadows(database: Runs, *, count: int, seed: int) -> tuple[Callable[[str], Result], ...]:
+    """Give `count` functions that take checked SQL and run it over other rows.
+
+    What the tables look like is learnt from some rows of each. A table that cannot be read stays as it is.
+    """
+    sampled = _sample(database)
+    made = []
+    for number in range(count):
+        shadow = _Shadow(database.schema, sampled, number, random.Random(f"{seed}:{number}"))
+        made.append(partial(_run, database, shadow))
+    return tuple(made)
+
+
+def _run(database: Runs, shadow: _Shadow, sql: str) -> Result:
+    return database.run(shadow.rewrite(sql))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was learnt of one table; `highest` is the largest of a key that is one whole number."""
+
+    table: Table
+    sample: TableRows
+    highest: int | None
+
+
+def _sample(database: Runs) -> dict[str, _Known]:
+    schema = database.schema
+    made: dict[str, TableRows] = {}
+    highest: dict[str, int | None] = {}
+    for table in schema.tables:
+        columns = [column.name for column in table.columns]
+        listed = ", ".join(map(_quoted, columns))
+        try:
+            found = database.run(f"SELECT {listed} FROM {_written(table, schema)} LIMIT {_SAMPLE}")
+        except QueryFailed:
+            continue
+        key = tuple(n for n, column in enumerate(table.columns) if column.primary_key)
+        made[table.name] = TableRows(
+            name=table.name,
+            columns=columns,
+            types=[column.type for column in table.columns],
+            required=[not column.nullable for column in table.columns],
+            key=key,
+            unique=[key] if key else [],
+            rows=[Row(list(row), row) for row in found.rows],
+        )
+        highest[table.name] = None
+        if len(key) == 1 and all(isinstance(row[key[0]], int) for row in found.rows):
+            try:
+                most = database.run(f"SELECT MAX({_quoted(columns[key[0]])}) FROM {_written(table, schema)}").rows[0][0]
+            except QueryFailed:
+                continue
+            highest[table.name] = most if isinstance(most, int) and most < 1 << 30 else None
+    for table in schema.tables:
+        for foreign in table.foreign_keys:
+            own, parent = made.get(table.name), made.get(foreign.referred_table)
+            if own is None or parent is None:
+                continue
+            if set(foreign.columns) <= set(own.columns) and set(foreign.referred_columns) <= set(parent.columns):
+                here = tuple(map(own.columns.index, foreign.columns))
+                there = tuple(map(parent.columns.index, foreign.referred_columns))
+                own.references.append(Reference(here, parent, there))
+    for own in made.values():
+        classify(own)
+    return {
+        table.name: _Known(table, made[table.name], highest[table.name])
+        for table in schema.tables
+        if table.name in made and made[table.name].rows
+    }
+
+
+class _Shadow:
+    """Rewrites queries for one copy."""
+
+    def __init__(self, schema: Schema, known: dict[str, _Known], number: int, chance: random.Random) -> None:
+        self._schema = schema
+        self._postgres = schema.dialect == "postgres"
+        self._known = known
+        self._kept = _KEPT[number % len(_KEPT)]
+        self._new = _NEW[number % len(_NEW)]
+        self._salt = chance.randrange(1, 1 << 20)
+        self._chance = chance
+        self._referred = {id(r.parent) for one in known.values() for r in one.sample.references}
+        self._bodies = {name: self._body(one) for name, one in known.items()}
+
+    def rewrite(self, sql: str) -> str:
+        """Write a checked query so that it reads other rows.
+
+        Raises:
+            QueryRejected: it cannot be read.
+        """
+        from sqlglot import exp
+
+        from agent.database.dialects import dialect
+        from agent.database.guard import parse_query
+
+        tree = parse_query(sql, self._schema.dialect)
+        used: dict[str, str] = {}
+        for node, table in _real_tables(tree, self._schema):
+            if table.name not in self._bodies:
+                continue
+            name = used.setdefault(table.name, f"shadow_{list(self._known).index(table.name)}_{self._salt}")
+            if node.args.get("alias") is None:
+                node.set("alias", exp.TableAlias(this=node.this.copy()))
+            node.set("this", exp.to_identifier(name, quoted=True))
+            node.set("db", None)
+        for column in tree.find_all(exp.Column):
+            column.set("db", None)
+        if self._postgres:
+            self._group_by_all(tree, {name: table for table, name in used.items()})
+        written = tree.sql(dialect(self._schema.dialect), comments=False)
+        if not used:
+            return written
+        clauses = ", ".join(f"{_quoted(name)} AS ({self._bodies[table]})" for table, name in used.items())
+        found = re.match(r"WITH (RECURSIVE )?", written)
+        if found:
+            return f"WITH {found[1] or ''}{clauses}, {written[found.end() :]}"
+        return f"WITH {clauses} {written}"
+
+    def _group_by_all(self, tree: exp.Expr, names: dict[str, str]) -> None:
+        """Where a query groups by a key, group by the other columns too: only of a table it is known to decide them."""
+        from sqlglot import exp
+
+        for select in tree.find_all(exp.Select):
+            group = select.args.get("group")
+            clause = select.args.get("from_")
+            if group is None or clause is None:
+                continue
+            sources = [clause.this, *(join.this for join in select.args.get("joins") or ())]
+            grouped = {column.name: column.table for column in group.expressions if isinstance(column, exp.Column)}
+            for source in sources:
+                table = names.get(source.name) if isinstance(source, exp.Table) else None
+                if table is None:
+                    continue
+                columns = self._known[table].table.columns
+                key = [column.name for column in columns if column.primary_key]
+                if key and all(grouped.get(name) in ("", source.alias) for name in key):
+                    for column in columns:
+                        if not column.primary_key and "JSON" not in column.type.upper():
+                            extra = exp.column(exp.to_identifier(column.name, quoted=True))
+                            extra.set("table", exp.to_identifier(source.alias, quoted=True))
+                            group.append("expressions", extra)
+
+    # What stands for a table
+
+    def _hash(self, parts: Sequence[str], salt: str) -> str:
+        """An expression from 0 to below 1 that hangs on some columns."""
+        if self._postgres:
+            joined = ", ".join(f"CAST({part} AS text)" for part in parts)
+            return (
+                f"(CAST(CAST('x' || substr(md5(concat_ws('|', {joined}, '{salt}{self._salt}')), 1, 7) AS bit(28)) "
+                "AS integer) / 268435456.0)"
+            )
+        prime = 1_000_003
+        factor = 7_919 + sum(map(ord, salt)) * 104 + self._salt % 9_973
+        mixed = f"{self._salt % prime}"
+        for part in parts:
+            text = f"CAST({part} AS TEXT)"
+            number = " + ".join(
+                f"COALESCE(unicode(substr({text}, {place}, 1)), 7) * {31**n}"
+                for n, place in enumerate((-1, -2, -3, -4, 1))
+            )
+            mixed = f"((({mixed}) * 69069 + {number} + length({text})) % {prime})"
+        return f"((({mixed} * {factor}) % {prime}) / {prime}.0)"
+
+    def _body(self, known: _Known) -> str:
+        table, sample = known.table, known.sample
+        width = len(sample.columns)
+        names = [_quoted(name) for name in sample.columns]
+        identity = [names[n] for n in sample.key] or names
+        source = _written(table, self._schema)
+        keep = "" if sample.named else f" WHERE {self._keeping(known, identity)}"
+        moving = [n for block in sample.blocks if self._chance.random() < 0.6 for n in block]
+        for reference in sample.references:
+            held = any(n in sample.key for n in reference.columns) or reference.parent is sample
+            if not held and self._chance.random() < 0.6:
+                moving += [n for n in reference.columns if n not in moving]
+        values = dict(enumerate(names))
+        changes = {n: self._changed(known, n, "r." + names[n], identity) for n in range(width)}
+        then = ", ".join(f"CAST({name} AS text)" for name in identity)
+        numbered = f"row_number() OVER (ORDER BY {self._hash(identity, 'a')}, {then}) AS n"
+        other = f"row_number() OVER (ORDER BY {self._hash(identity, 'b')}, {then}) AS n"
+        if moving:
+            still = [n for n in range(width) if n not in moving]
+            left = ", ".join([*(names[n] for n in still), numbered])
+            right = ", ".join([*(names[n] for n in moving), other])
+            shown = ", ".join(f"{'b' if n in moving else 'a'}.{values[n]}" for n in range(width))
+            rows = (
+                f"SELECT {shown} FROM (SELECT {left} FROM {source}{keep}) AS a "
+                f"JOIN (SELECT {right} FROM {source}{keep}) AS b ON b.n = a.n"
+            )
+        else:
+            rows = f"SELECT {', '.join(names)} FROM {source}{keep}"
+        written = ", ".join(f"{changes[n]} AS {names[n]}" for n in range(width))
+        body = f"SELECT {written} FROM ({rows}) AS r"
+        if self._doubled(known):
+            again = ", ".join(f"{self._renamed(known, n)} AS {names[n]}" for n in range(width))
+            body = (
+                f"SELECT * FROM ({body}) AS old UNION ALL SELECT {again} FROM ({body}) AS c "
+                f"WHERE {self._is_doubled(['c.' + name for name in identity])}"
+            )
+        return body
+
+    def _keeping(self, known: _Known, identity: Sequence[str]) -> str:
+        """The condition that a row stays: by its own hash, and those of the rows that it refers to."""
+        conditions = [f"{self._hash(identity, 'k')} < {self._kept}"]
+        for reference in known.sample.references:
+            parent = self._known.get(reference.parent.name)
+            if parent is None or parent.sample.named or reference.parent is known.sample:
+                continue
+            columns = ", ".join(_quoted(known.sample.columns[n]) for n in reference.columns)
+            names = ", ".join(_quoted(parent.sample.columns[n]) for n in reference.referred)
+            inner = self._keeping(parent, [_quoted(parent.sample.columns[n]) for n in parent.sample.key])
+            missing = " OR ".join(f"{_quoted(known.sample.columns[n])} IS NULL" for n in reference.columns)
+            source = _written(parent.table, self._schema)
+            conditions.append(f"({missing} OR ({columns}) IN (SELECT {names} FROM {source} WHERE {inner}))")
+        return " AND ".join(conditions)
+
+    def _doubled(self, known: _Known) -> bool:
+        """Whether some rows of a table come twice, the second time with a key and names of their own."""
+        return known.sample.named and known.highest is not None and known.sample.kinds[known.sample.key[0]] == "key"
+
+    def _is_doubled(self, columns: Sequence[str]) -> str:
+        return f"{self._hash(columns, 'd')} < {self._new}"
+
+    def _renamed(self, known: _Known, n: int) -> str:
+        name = f"c.{_quoted(known.sample.columns[n])}"
+        if n in known.sample.key:
+            return f"{name} + {known.highest}"
+        if known.sample.kinds[n] in ("name", "own") and re.match(r"\s*$|.*(CHAR|TEXT)", known.sample.types[n], re.I):
+            return f"substr({name}, 3) || substr({name}, 1, 2)"
+        return name
+
+    def _changed(self, known: _Known, n: int, name: str, identity: Sequence[str]) -> str:
+        """The expression for a column whose values change without changing rows."""
+        sample, kind = known.sample, known.sample.kinds[n]
+        own = ["r." + one for one in identity]
+        declared = sample.types[n]
+        if kind == "reference":
+            return self._referring(known, n, name, own)
+        if kind == "measure":
+            factor = f"(1.0 - 0.2 * {self._hash(own, f'm{n}')})"
+            if not self._postgres:
+                whole = all(isinstance(row.values[n], int | None) for row in sample.rows)
+                return f"CAST(round({name} * {factor}) AS INTEGER)" if whole else f"round({name} * {factor}, 2)"
+            digits = "" if _is_whole(declared) else ", 2"
+            return f"CAST(round(CAST({name} AS numeric) * CAST({factor} AS numeric){digits}) AS {declared})"
+        if kind == "date":
+            block = next(block for block in sample.blocks if n in block)
+            return self._redated(name, f"r.{_quoted(sample.columns[block[0]])}", declared, own)
+        if kind in ("text", "code") and (n,) in sample.blocks:
+            return self._relabelled(sample, n, name)
+        return name
+
+    def _redated(self, name: str, first: str, declared: str, own: Sequence[str]) -> str:
+        """Another day in the month of the first of the dates that move together; the others keep their distance."""
+        drawn = f"{self._hash(own, 'day')} * 28"
+        if not self._postgres:
+            days = f"COALESCE(1 + CAST({drawn} AS INTEGER) - CAST(substr({first}, 9, 2) AS INTEGER), 0)"
+            return f"date(substr({name}, 1, 10), ({days}) || ' days') || substr({name}, 11)"
+        if re.match(r"(DATE|TIMESTAMP)", declared, re.IGNORECASE):
+            days = f"COALESCE(1 + floor({drawn}) - extract(day FROM {first}), 0)"
+            return f"CAST({name} + ({days}) * interval '1 day' AS {declared})"
+        days = f"COALESCE(1 + floor({drawn}) - CAST(substr({first}, 9, 2) AS integer), 0)"
+        moved = f"CAST(CAST(substr({name}, 1, 10) AS date) + ({days}) * interval '1 day' AS date)"
+        return f"CAST({moved} AS text) || substr({name}, 11)"
+
+    def _referring(self, known: _Known, n: int, name: str, own: Sequence[str]) -> str:
+        """A reference to a row that comes twice points to the second one in half of the rows."""
+        if n in known.sample.key and id(known.sample) in self._referred:
+            return name  # rows that refer to this one by its key would have to follow
+        for reference in known.sample.references:
+            parent = self._known.get(reference.parent.name)
+            if reference.columns != (n,) or parent is None or reference.parent is known.sample:
+                continue
+            if reference.referred == parent.sample.key and self._doubled(parent):
+                return (
+                    f"CASE WHEN {self._is_doubled([name])} AND {self._hash(own, f'c{n}')} < 0.5 "
+                    f"THEN {name} + {parent.highest} ELSE {name} END"
+                )
+        return name
+
+    def _relabelled(self, sample: TableRows, n: int, name: str) -> str:
+        values: list[Any] = sorted({row.values[n] for row in sample.rows} - {None}, key=str)
+        if not 1 < len(values) <= _MANY:
+            return name
+        others = list(values)
+        self._chance.shuffle(others)
+        compared = f"CAST({name} AS text)" if self._postgres else name
+        cases = " ".join(
+            f"WHEN {self._literal(a)} THEN {self._literal(b)}" for a, b in zip(values, others, strict=True) if a != b
+        )
+        if not cases:
+            return name
+        changed = f"CASE {compared} {cases} ELSE {compared} END"
+        return f"CAST({changed} AS {sample.types[n]})" if self._postgres else changed
+
+    def _literal(self, value: Cell) -> str:
+        if isinstance(value, str) or self._postgres:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            return "'" + text.replace("'", "''") + "'"
+        return repr(value)
+
+
+def _real_tables(tree: exp.Expr, schema: Schema) -> list[tuple[exp.Table, Table]]:
+    """Find where a query reads a table of the schema, and no WITH clause of that name."""
+    from agent.database.scoping import Resolver
+
+    tables = {table.name: table for table in schema.tables}
+    found: list[tuple[exp.Table, Table]] = []
+
+    class Finder(Resolver):
+        def _table(self, node: exp.Table, ctes: Any) -> Any:
+            source = super()._table(node, ctes)
+            if source.table is not None:
+                found.append((node, tables[source.table.name]))
+            return source
+
+    Finder(schema).resolve(tree)
+    return found
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _written(table: Table, schema: Schema) -> str:
+    """A table with the namespace it lies in, so that no WITH clause is taken for it."""
+    if schema.dialect == "sqlite":
+        return f"main.{_quoted(table.name)}"
+    return f"{_quoted(table.namespace)}.{_quoted(table.name.removeprefix(f'{table.namespace}.'))}"
+
+
+def _is_whole(declared: str) -> bool:
+    return bool(re.match(r"(SMALL|BIG)?INT", declared, re.IGNORECASE))
