@@ -72,6 +72,10 @@ class ClaudeModel:
     def name(self) -> str:
         return self._model
 
+    def origin(self) -> str:
+        """The address, the room to think, and the shape that a reply has."""
+        return f"{self._base_url or ''} {THINKING_TOKENS} {_written_type().model_json_schema()}"
+
     def complete(self, prompt: Prompt) -> Reply:
         """Reply to the prompt.
 

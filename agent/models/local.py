@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import re
 import shutil
@@ -104,10 +105,26 @@ class LocalModel:
         self._pull_hint = pull_hint
         self._turn = threading.Lock()
         self._engine: _Engine | None = None
+        self._origin: tuple[tuple[int, int, int], str] | None = None
 
     @property
     def name(self) -> str:
         return self._name
+
+    def origin(self) -> str:
+        """The digest of the file, and what else decides what it writes. Reads the whole file when it is new.
+
+        Raises ModelUnavailableError where there is no such file.
+        """
+        if self._engine is None or self._origin is None:
+            _check_file(self.path, self._pull_hint)
+            state = self.path.stat()
+            stamp = (state.st_ino, state.st_size, state.st_mtime_ns)
+            if self._origin is None or self._origin[0] != stamp:
+                with self.path.open("rb") as file:
+                    self._origin = stamp, hashlib.file_digest(file, "sha256").hexdigest()
+        runtime = importlib.metadata.version("xllamacpp")
+        return f"{self._origin[1]} {runtime} {self._context_tokens} {BATCH_TOKENS} {SEED} {self._grammar or ''}"
 
     @property
     def loaded(self) -> bool:

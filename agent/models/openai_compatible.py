@@ -68,6 +68,10 @@ class OpenAIModel:
     def name(self) -> str:
         return f"openai:{self._model}"
 
+    def origin(self) -> str:
+        """The address; what stands behind it cannot be told."""
+        return f"{self._base_url or ''} temperature 0"
+
     def complete(self, prompt: Prompt) -> Reply:
         """Reply to the prompt. Raises like `ClaudeModel.complete`."""
         client = self._open()

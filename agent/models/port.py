@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 
 class ModelError(Exception):
@@ -87,3 +87,20 @@ class Model(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A model that can say what its replies depend on besides its name and the prompt."""
+
+    def origin(self) -> str:
+        """Such as the digest of the weights, the grammar or the address. It is the same as long as they are.
+
+        Raises ModelUnavailableError where there is nothing that could reply.
+        """
+        ...
+
+
+def origin_of(model: Model) -> str:
+    """What the replies of a model depend on, as far as it can say; it holds no key, but may name an address."""
+    return model.origin() if isinstance(model, Traceable) else ""

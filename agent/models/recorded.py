@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply, Usage
+from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply, Usage, origin_of
 
 
 class NotRecordedError(ModelError):
@@ -57,6 +57,10 @@ class RecordedModel:
     def name(self) -> str:
         return f"recorded:{self.path}"
 
+    def origin(self) -> str:
+        """The digest of all that was recorded."""
+        return hashlib.sha256(repr(sorted(self._replies.items(), key=lambda one: one[0])).encode()).hexdigest()
+
     def complete(self, prompt: Prompt) -> Reply:
         """The recorded reply. Raises NotRecordedError."""
         key = prompt_hash(self._model, prompt)
@@ -82,6 +86,9 @@ class RecordingModel:
     @property
     def name(self) -> str:
         return self._inner.name
+
+    def origin(self) -> str:
+        return origin_of(self._inner)
 
     def complete(self, prompt: Prompt) -> Reply:
         reply = self._inner.complete(prompt)
