@@ -178,8 +178,7 @@ def test_the_same_file_elsewhere_is_the_same_model(tmp_path: Path, tiny_gguf: Pa
 
 def test_a_grammar_and_a_window_are_part_of_a_local_model(tiny_gguf: Path) -> None:
     models = [
-        LocalModel(path=tiny_gguf, **more)
-        for more in ({}, {"grammar": 'root ::= "SELECT"'}, {"context_tokens": 512})
+        LocalModel(path=tiny_gguf, **more) for more in ({}, {"grammar": 'root ::= "SELECT"'}, {"context_tokens": 512})
     ]
     assert len({request_hash(model, PROMPT) for model in models}) == 3
 
