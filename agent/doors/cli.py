@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.doors.evaluating import evaluate
 from agent.doors.opening import (
     ABSTAINED,
     FAILED,
@@ -27,8 +28,10 @@ from agent.doors.opening import (
     load_app,
     opened,
     settings,
+    shipped_questions,
     stop,
 )
+from agent.doors.training import train
 
 EXIT_CODES = {"answered": 0, "abstained": ABSTAINED, "refused": REFUSED, "failed": FAILED}
 
@@ -165,18 +168,53 @@ def forget(
 
 @cli.command()
 def seed(
-    pack: Annotated[Path | None, typer.Argument(help="JSON lines; the shipped pack by default.")] = None,
+    pack: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="JSON lines; the shipped pack by default.")
+    ] = None,
+    hard: Annotated[
+        bool, typer.Option("--hard", help="Instead: golds for the buckets that failed and have no episode.")
+    ] = False,
+    train_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="With --hard: the questions with golds; the shipped training set for Northwind.",
+            show_default=False,
+        ),
+    ] = None,
+    per_bucket: Annotated[int, typer.Option("--per-bucket", min=1, help="With --hard: golds for each.")] = 2,
     db: Database = None,
     brain: Brain = None,
     as_json: Json = False,
 ) -> None:
-    """Load a pack of curated episodes; each is run and checked first, a wrong one is refused by name."""
+    """Load a pack of curated episodes, or give hard buckets golds. Each is run and checked first, a wrong one refused.
+
+    Exit code: 0 all remembered or known, 1 some refused, 2 usage.
+    """
     from agent.doors import rendering
 
-    with opened(db, brain, None, as_json=as_json, seeding=False) as app:
-        report = app.seed(pack)
-    rendering.seeded(report, as_json=as_json)
-    raise typer.Exit(GATE_RED if report.refused else 0)
+    if hard and pack is not None:
+        stop("--hard takes its golds from --train FILE, not from a pack.", USAGE, as_json=as_json)
+    if train_file is not None and not hard:
+        stop("--train goes with --hard. A pack is named alone: hebbql seed FILE.", USAGE, as_json=as_json)
+    if not hard:
+        with opened(db, brain, None, as_json=as_json, seeding=False) as app:
+            report = app.seed(pack)
+        rendering.seeded(report, as_json=as_json)
+        raise typer.Exit(GATE_RED if report.refused else 0)
+    with failures(as_json):
+        golds = train_file or shipped_questions(settings(db, brain), "training")
+    if golds is None:
+        stop("Say where the golds are: --train FILE, JSON lines with id, question and sql.", USAGE, as_json=as_json)
+    with opened(db, brain, None, as_json=as_json) as app:
+        given = app.seed_hard(golds, per_bucket=per_bucket)
+    rendering.seeded_hard(given, as_json=as_json)
+    raise typer.Exit(GATE_RED if any(not one.remembered for one in given.buckets) else 0)
+
+
+cli.command()(train)
+cli.command()(evaluate)
 
 
 @models.callback()

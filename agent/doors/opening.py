@@ -44,6 +44,13 @@ JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
+def above_zero(value: float | None) -> float | None:
+    """Refuse an amount that is none. Raises BadParameter."""
+    if value is not None and not 0 < value < float("inf"):
+        raise typer.BadParameter("Input should be a number above 0")
+    return value
+
+
 def load_app() -> Any:
     """Give the module `agent.app`, imported when a command first wants it."""
     first = "agent.app" not in sys.modules
@@ -62,11 +69,19 @@ def settings(
     db: str | None = None,
     brain: Path | None = None,
     model: str | None = None,
+    max_cost: float | None = None,
     **choices: Any,
 ) -> Settings:
     """Read the environment; what the command names outranks it. Raises SettingsError."""
-    read: Settings = load_app().read_settings(os.environ, database=db, brain=brain, model=model, **choices)
+    environ = os.environ | ({"HEBBQL_MAX_COST_USD": str(max_cost)} if max_cost else {})
+    read: Settings = load_app().read_settings(environ, database=db, brain=brain, model=model, **choices)
     return read
+
+
+def shipped_questions(read: Settings, name: str) -> Path | None:
+    """The shipped question file of that name; None where another database is asked than the shipped one."""
+    place = Path(read.database.removeprefix("sqlite:///")).expanduser().resolve()
+    return read.data / "questions" / f"{name}.jsonl" if place.is_relative_to(read.data.resolve()) else None
 
 
 @contextmanager

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from agent.app import DownloadProgress, ModelListing
     from agent.attempt import Attempt
     from agent.doctor import Finding
+    from agent.learning.evaluating import Evaluation
     from agent.learning.feedback import Outcome
+    from agent.learning.hard import HardReport
+    from agent.learning.report import RunSummary
     from agent.learning.seed import SeedReport
 
 SHOWN_ROWS = 50
@@ -253,6 +256,81 @@ def seeded(report: SeedReport, *, as_json: bool) -> None:
     )
     for refused in report.refused:
         print(f"  {plain(refused.name)}: {plain(refused.reason)}")
+
+
+def seeded_hard(report: HardReport, *, as_json: bool) -> None:
+    """Print what each hard bucket was given, and what was refused."""
+    if as_json:
+        _print_json(asdict(report) | {"remembered": report.remembered})
+        return
+    if not report.buckets:
+        print("No bucket is hard: each that failed has an episode.")
+        return
+    print(f"{len(report.buckets)} hard buckets, {report.remembered} golds remembered.")
+    for one in report.buckets:
+        print(f"  {plain(one.kind)} over {plain(', '.join(one.tables) or 'no table')} ({plain(one.bucket)})")
+        for seeded in one.remembered:
+            print(f"    remembered: {plain(seeded.question)}")
+        for refused in one.refused:
+            print(f"    refused: {plain(refused.name)}: {plain(refused.reason)}")
+
+
+def trained(found: RunSummary, folder: Path) -> None:
+    """Print what a run of training came to, epoch by epoch."""
+    print(plain(found.finding))
+    rows = [
+        (
+            f"{one.epoch}" if one.closed else f"{one.epoch}, not whole",
+            f"{one.training.right}/{one.training.total}",
+            f"{one.holdout.right}/{one.holdout.total}" if one.holdout else "",
+            one.habits,
+            one.habits_wrong,
+            one.forgotten,
+            one.seeded,
+            round(one.spent.seconds / 60, 1),
+        )
+        for one in found.epochs
+    ]
+    names = ("epoch", "right", "holdout after it", "by habit", "of them wrong", "forgotten", "seeded", "minutes")
+    if rows:
+        _console().print(_table(names, rows))
+    print(f"Report: {plain(folder / 'report.md')}")
+
+
+def evaluated(found: Evaluation, finding: str, left_out: int, files: Sequence[Path]) -> None:
+    """Print how each arm fared, and how far each is from the arm that they are compared with."""
+    print(plain(finding))
+    if left_out:
+        print(f"{left_out} question{'' if left_out == 1 else 's'} left out: the SQL does not hold. See stderr.")
+    rows = []
+    for one in found.arms:
+        against = found.comparison(one.arm, "schema")
+        gain = against.difference if against else None
+        rows.append(
+            (
+                one.arm,
+                f"{one.share.right}/{one.share.total}",
+                _percent(one.share.value),
+                f"{_percent(one.share.interval.low)} to {_percent(one.share.interval.high)}",
+                _points(gain.value if gain else None),
+                f"{_points(gain.interval.low)} to {_points(gain.interval.high)}" if gain else "",
+                one.habits.right,
+                one.spent.calls,
+                one.spent.replayed,
+                "" if one.spent.seconds_median is None else f"{one.spent.seconds_median:.1f}",
+            )
+        )
+    names = ("arm", "right", "%", "95 %", "points more than schema", "95 %", "by habit", "replies", "replayed", "s")
+    _console().print(_table(names, rows))
+    print("Files: " + ", ".join(plain(path) for path in files))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
+
+
+def _points(difference: float | None) -> str:
+    return "" if difference is None else f"{100 * difference:+.0f}"
 
 
 def models(known: Sequence[ModelListing], *, as_json: bool) -> None:

@@ -1,0 +1,263 @@
+"""`hebbql train`: begin a run of training or go on with one, show how it goes, and say how it ended."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
+
+import typer
+
+from agent.doors.opening import (
+    FAILED,
+    INTERRUPTED,
+    USAGE,
+    Brain,
+    Database,
+    JsonLines,
+    ModelName,
+    above_zero,
+    failures,
+    load_app,
+    opened,
+    settings,
+    shipped_questions,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from agent.app import App
+    from agent.learning.runs import Plan, Run
+    from agent.learning.training import TrainingOptions
+    from agent.settings import Settings
+
+
+def train(
+    context: typer.Context,
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="With --resume: which run; the newest unfinished one by default."),
+    ] = None,
+    train_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--train",
+            metavar="FILE",
+            help="Questions to learn from: JSON lines with id, question, sql; the shipped ones for Northwind.",
+            show_default=False,
+        ),
+    ] = None,
+    holdout: Annotated[
+        Path | None,
+        typer.Option(
+            "--holdout",
+            metavar="FILE",
+            help="Questions that are only asked, to measure; the shipped ones with the shipped training questions.",
+            show_default=False,
+        ),
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="The 50 + 10 questions that repeat the published experiment.")
+    ] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often each question is asked.")] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Decides the order of questions.")] = 1,
+    checkpoint: Annotated[
+        int, typer.Option("--checkpoint", min=1, help="Look for bad episodes every so many questions.")
+    ] = 25,
+    no_forget: Annotated[bool, typer.Option("--no-forget", help="Forget no bad episodes.")] = False,
+    no_seed: Annotated[
+        bool, typer.Option("--no-seed", help="Seed no golds into buckets that stay at zero for an epoch.")
+    ] = False,
+    per_bucket: Annotated[int, typer.Option("--per-bucket", min=1, help="Golds seeded into such a bucket.")] = 2,
+    holdout_every: Annotated[
+        int,
+        typer.Option(
+            "--holdout-every", min=0, help="Ask the holdout before the first and after every N epochs; 0: at the end."
+        ),
+    ] = 0,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask the model again even where the very prompt has a kept reply.")
+    ] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Questions asked at once, of a hosted model.")] = 1,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cost", metavar="USD", callback=above_zero, help="Pause before more is spent.", show_default=False
+        ),
+    ] = None,
+    max_hours: Annotated[
+        float | None,
+        typer.Option("--max-hours", metavar="H", callback=above_zero, help="Pause after so long.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that is not finished.")] = False,
+    pack: Annotated[
+        bool, typer.Option("--pack/--no-pack", help="Load the shipped seed pack into a new brain first, or do not.")
+    ] = True,
+    db: Database = None,
+    brain: Brain = None,
+    model: ModelName = None,
+    as_json: JsonLines = False,
+) -> None:
+    """Ask questions with known answers, epoch after epoch, and learn from each. runs/ID/ gets a report.
+
+    Ctrl-C, an outage, a limit or a full disk only pause a run: --resume finishes it.
+
+    Exit code: 0 finished, 1 paused or failed, 130 interrupted, 2 usage.
+    """
+    import shlex
+
+    if run is not None and not resume:
+        _refuse(f"A run is only named to go on with it: --resume {run}. A question file follows --train.", as_json)
+    if published and (train_file or holdout):
+        _refuse(
+            "--published takes the questions of the published experiment: leave out --train and --holdout.", as_json
+        )
+    with failures(as_json):
+        read = settings(db, brain, model, max_cost=max_cost)
+    files = _files(read, train_file, holdout)
+    if files is None:
+        _refuse("Say what to learn from: --train FILE, JSON lines with id, question and sql.", as_json)
+    from agent.learning.training import TrainingOptions
+
+    options = TrainingOptions(
+        training=files[0],
+        holdout=files[1],
+        epochs=epochs,
+        seed=seed,
+        checkpoint=checkpoint,
+        forgetting=not no_forget,
+        seeding=not no_seed,
+        per_bucket=per_bucket,
+        holdout_every=holdout_every,
+        cache=not no_cache,
+        workers=workers,
+        max_hours=max_hours,
+    )
+    with opened(db, brain, model, as_json=as_json, seeding=pack, max_cost=max_cost) as app:
+        going = app.resume_run(run, options) if resume else app.begin_run(options)
+        if resume:
+            _keep_to(going.plan, options, _given(context), as_json=as_json)
+        places = {"--train": train_file, "--holdout": holdout, "--db": db, "--brain": brain, "--model": model}
+        again = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
+        again += " --published" * published + " --no-pack" * (not pack)
+        code = _train(app, going, options, again=f"hebbql train --resume {going.id}{again}", as_json=as_json)
+    raise typer.Exit(code)
+
+
+_PLANNED = {
+    "epochs": "--epochs",
+    "seed": "--seed",
+    "checkpoint": "--checkpoint",
+    "no_forget": "--no-forget",
+    "no_seed": "--no-seed",
+    "per_bucket": "--per-bucket",
+    "holdout_every": "--holdout-every",
+    "no_cache": "--no-cache",
+}
+"""What is planned once and for all when a run begins, by parameter of `train`. The app itself sees to the files."""
+
+
+def _given(context: typer.Context) -> tuple[str, ...]:
+    """Those of them that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in _PLANNED}
+    return tuple(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
+
+
+def _files(read: Settings, training: Path | None, holdout: Path | None) -> tuple[Path, Path | None] | None:
+    """What is learned from and what is only asked, shipped for the shipped database. None where that is not said."""
+    if training is not None:
+        return training, holdout
+    shipped = shipped_questions(read, "training")
+    return (shipped, holdout or shipped_questions(read, "holdout")) if shipped else None
+
+
+def _keep_to(plan: Plan, options: TrainingOptions, given: Sequence[str], *, as_json: bool) -> None:
+    """Refuse options that would make another run of the one that is gone on with."""
+    kept = {
+        "epochs": options.epochs == plan.epochs,
+        "seed": options.seed == plan.seed,
+        "checkpoint": options.checkpoint == plan.checkpoint,
+        "no_forget": options.forgetting == plan.forgetting,
+        "no_seed": options.seeding == plan.seeding,
+        "per_bucket": options.per_bucket == plan.per_bucket,
+        "holdout_every": options.holdout_every == plan.holdout_every,
+        "no_cache": options.cache == plan.cache,
+    }
+    if other := [_PLANNED[name] for name in given if not kept[name]]:
+        _refuse(
+            f"{' and '.join(other)} would change what the run was planned to do. Leave that out with --resume, "
+            "or begin another run.",
+            as_json,
+        )
+
+
+def _refuse(message: str, as_json: bool) -> NoReturn:
+    stop(message, USAGE, as_json=as_json)
+
+
+def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json: bool) -> int:
+    """Go on with a run to its end or its next pause, and say how that came; gives the exit code."""
+    from agent.doors import watching
+
+    status, reason, told = "paused", "", {one for one in range(run.plan.epochs + 1) if run.is_closed(one)}
+    try:
+        with (
+            closing(cast("Generator[Run, None, None]", app.train(run, options))) as going,
+            watching.run_shown(run) as show,
+        ):
+            for grown in going:
+                run = grown
+                show(run)
+                if as_json:
+                    _tell_epochs(run, told)
+    except KeyboardInterrupt:
+        status, reason = "interrupted", "Interrupted."
+    except load_app().FAILURES as error:
+        reason = str(error)
+    if run.finished is not None:
+        status = "finished"
+    elif not reason:
+        reason = run.pauses[-1].reason if run.pauses else "It stopped before its end."
+    _tell_end(run, status, reason, again, app.settings.runs / run.id, as_json=as_json)
+    return {"finished": 0, "paused": FAILED, "interrupted": INTERRUPTED}[status]
+
+
+def _tell_epochs(run: Run, told: set[int], *, ended: bool = False) -> None:
+    """Print each epoch that is over and was not told yet: closed, and its holdout asked as far as it is."""
+    from dataclasses import asdict
+
+    from agent.doors import rendering
+    from agent.learning.report import summary
+
+    latest = run.steps[-1].epoch if run.steps else 0
+    over = {
+        one
+        for one in range(1, run.plan.epochs + 1)
+        if run.is_closed(one) and (ended or latest > one or not run.plan.asks_holdout_after(one))
+    }
+    for epoch in summary(run).epochs if over - told else ():
+        if epoch.epoch in over - told:
+            rendering.told({"status": "epoch", "run": run.id, **asdict(epoch)}, as_json=True)
+    told |= over
+
+
+def _tell_end(run: Run, status: str, reason: str, again: str, folder: Path, *, as_json: bool) -> None:
+    """Print what a run came to; where it is not finished, why, and the command that goes on with it."""
+    from dataclasses import asdict
+
+    from agent.doors import rendering
+    from agent.learning.report import summary
+
+    found = summary(run)
+    if as_json:
+        whole = asdict(found)
+        parts = ("finding", "holdout_before", "holdout_after", "found", "barren", "spent", "habits", "habits_wrong")
+        counts = {"forgotten": len(found.forgotten), "seeded": len(found.seeded), "pauses": len(found.pauses)}
+        end = {"status": status, "run": run.id, "reason": reason or None, "resume": again if reason else None}
+        rendering.told({**end, **{name: whole[name] for name in parts}, **counts, "files": str(folder)}, as_json=True)
+    else:
+        rendering.trained(found, folder)
+    if reason:
+        rendering.say()(f"{reason} Go on with: {again}")
