@@ -375,7 +375,7 @@ def without_places(text: str) -> str:
 
 
 _PERSON = re.compile(r"(\w://)[^\s/@]+@")
-_FOLDERS = re.compile(r"""(?<![\w.~-])(?<!:/)(?:~|[A-Za-z]:)?[/\\](?:[^\s'"/\\]+[/\\])+(?=[^\s'"/\\])""")
+_FOLDERS = re.compile(r"""(?<![\w.~-])(?<!:/)(?<!sqlite://)(?:~|[A-Za-z]:)?[/\\](?:[^\s'"/\\]+[/\\])+(?=[^\s'"/\\])""")
 
 
 def _plain(value: Any) -> Any:

@@ -42,7 +42,7 @@ def points(found: Difference) -> str:
 
     >>> from agent.learning.statistics import difference
     >>> points(difference(30, 2, 80)), points(difference(0, 0, 0))
-    ('+35 (+22 to +47)', 'none')
+    ('+35 (+23 to +47)', 'none')
     """
     if found.value is None:
         return "none"
@@ -166,7 +166,7 @@ def _differences(evaluation: Evaluation) -> str:
         for one in evaluation.comparisons
     ]
     left_out = [
-        f"Left out of `{one.arm}` against `{one.against}`, as they were asked in one of the two only: {_named(one.left_out)}."
+        f"Left out of `{one.arm}` against `{one.against}`, as asked in one of the two only: {_named(one.left_out)}."
         for one in evaluation.comparisons
         if one.left_out
     ]
