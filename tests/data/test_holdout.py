@@ -1,0 +1,81 @@
+"""The questions held back: every gold is confirmed, every kind is there, and no other file gives one away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from agent.database.comparing import same
+from agent.database.guard import check
+from agent.database.reading import Database
+from agent.database.result import Result
+from agent.learning.leaks import Leak
+from agent.learning.mistakes import one_spelling
+from agent.learning.questions import Pair, read_pairs
+from agent.learning.seed import verify
+
+Leaked = Callable[[Sequence[Pair], Sequence[Pair]], tuple[Leak, ...]]
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+HOLDOUT = read_pairs(DATA / "questions/holdout.jsonl")
+KNOWN = ("questions/training.jsonl", "seeds/northwind.jsonl", "questions/development.jsonl", "questions/readme.jsonl")
+
+
+def _run(database: Database, sql: str) -> Result:
+    return database.run(check(sql, database.schema).sql)
+
+
+def _is_fraction(cell: object) -> bool:
+    return isinstance(cell, float) and not cell.is_integer()
+
+
+def _named(found: Sequence[Leak]) -> list[tuple[str, str, str]]:
+    """Ids and rules alone: who writes training questions need not read these, and the other way round."""
+    return [(leak.holdout, leak.training, leak.rule) for leak in found]
+
+
+@pytest.mark.parametrize("question", HOLDOUT, ids=lambda question: question.id)
+def test_a_holdout_gold_is_confirmed_by_a_second_query(question: Pair, northwind: Database) -> None:
+    assert question.others
+    assert 1 <= len(verify(question, run=lambda sql: _run(northwind, sql)).rows) <= 200
+
+
+def test_a_second_query_is_another_formulation() -> None:
+    golds = {question.id: one_spelling(question.sql, "sqlite") for question in HOLDOUT}
+    assert [q.id for q in HOLDOUT if golds[q.id] in {one_spelling(other, "sqlite") for other in q.others}] == []
+    assert [sql for sql, times in Counter(golds.values()).items() if times > 1] == []
+
+
+def test_holdout_questions_are_many_of_every_kind() -> None:
+    seeds = read_pairs(DATA / "seeds/northwind.jsonl")
+    assert len(HOLDOUT) >= 84
+    assert {question.type for question in HOLDOUT} == {seed.type for seed in seeds}
+    hard = Counter(question.difficulty for question in HOLDOUT)
+    assert hard.keys() == {"easy", "medium", "hard"}
+    assert all(0.2 <= hard[name] / len(HOLDOUT) <= 0.55 for name in hard)
+    assert {question.language for question in HOLDOUT} == {"en", "de", "ko"}
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_no_holdout_question_is_known_from_another_file(path: str, leaked: Leaked) -> None:
+    assert _named(leaked(read_pairs(DATA / path), HOLDOUT)) == []
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_no_holdout_question_has_the_answer_of_another_question(path: str, northwind: Database) -> None:
+    """A result of several rows, or a number with a fraction, is hardly the same by chance."""
+    asked = [(question.id, _run(northwind, question.sql)) for question in HOLDOUT]
+    telling = [(name, r) for name, r in asked if len(r.rows) > 1 or any(_is_fraction(cell) for cell in r.rows[0])]
+    assert len(telling) > 60
+    known = [(pair.id, _run(northwind, pair.sql)) for pair in read_pairs(DATA / path)]
+    assert [(a, b) for a, held in telling for b, other in known if same(held, other, ordered=False)] == []
+
+
+def test_no_development_question_is_a_training_question(leaked: Leaked) -> None:
+    """Development questions are for choosing: they may look alike, but be none of them."""
+    training, development = (read_pairs(DATA / f"questions/{name}.jsonl") for name in ("training", "development"))
+    found = leaked(training, development)
+    assert _named([leak for leak in found if leak.rule in {"same question", "same SQL"}]) == []
