@@ -27,14 +27,11 @@ def percent(found: Share) -> str:
 
     >>> from agent.learning.statistics import share
     >>> percent(share(52, 80)), percent(share(0, 0))
-    ('65 % (54 to 75)', 'none')
+    ('65.0 % (54 to 75)', 'none')
     """
     if found.value is None:
         return "none"
-    return (
-        f"{found.value:.0%}".replace("%", " %")
-        + f" ({100 * found.interval.low:.0f} to {100 * found.interval.high:.0f})"
-    )
+    return f"{100 * found.value:.1f} % ({100 * found.interval.low:.0f} to {100 * found.interval.high:.0f})"
 
 
 def points(found: Difference) -> str:
@@ -42,12 +39,11 @@ def points(found: Difference) -> str:
 
     >>> from agent.learning.statistics import difference
     >>> points(difference(30, 2, 80)), points(difference(0, 0, 0))
-    ('+35 (+23 to +47)', 'none')
+    ('+35.0 (+23.4 to +46.6)', 'none')
     """
     if found.value is None:
         return "none"
-    low, high = found.interval.low, found.interval.high
-    return f"{_signed(found.value)} ({_signed(low)} to {_signed(high)})"
+    return f"{_signed(found.value)} ({_signed(found.interval.low)} to {_signed(found.interval.high)})"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -274,8 +270,8 @@ def _counts(found: Share | None) -> str:
 
 
 def _signed(value: float) -> str:
-    whole = round(100 * value)
-    return f"{whole:+d}" if whole else "0"
+    tenths = round(1000 * value)
+    return f"{tenths / 10:+.1f}" if tenths else "0"
 
 
 def _p(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,10 +52,9 @@ def arms_picture(evaluation: Evaluation) -> str:
         y_labels=list(range(0, 101, 20)),
         show_legend=False,
         rounded_bars=2,
-        truncate_label=-1,
         **_common(height=420),
     )
-    chart.x_labels = [f"{one.arm} {one.share.value:.0%}".replace("%", " %") for one in arms]
+    chart.x_labels = [f"{one.arm} {100 * (one.share.value or 0.0):.1f} %" for one in arms]
     colours = {MEMORY.name: _STRONG, "shuffled": _BEHIND, "constant": _BEHIND}
     chart.add("right", [_bar(one.share, colours.get(one.arm, _PLAIN)) for one in arms])
     told = [f"{one.arm}: {_told(one.share)}" for one in arms]
@@ -62,7 +62,11 @@ def arms_picture(evaluation: Evaluation) -> str:
 
 
 def curve_picture(points: Sequence[CurvePoint], *, title: str) -> str:
-    """Draw the learning curve of a run: accuracy and habits by epoch, with marks where it forgot or seeded."""
+    """Draw the learning curve of a run: accuracy and habits by epoch, with marks where it forgot or seeded.
+
+    The marks stand above the curves, each with the count of its epoch. Of many epochs only some are labelled, and
+    only these have intervals and counts.
+    """
     import pygal
 
     chart = pygal.Line(
@@ -76,25 +80,23 @@ def curve_picture(points: Sequence[CurvePoint], *, title: str) -> str:
         print_labels=True,
         **_common(height=480),
     )
-    chart.x_labels = [str(point.epoch) for point in points]
-    for name, dots, line in (
-        ("training", [_dot(point.training) for point in points], {}),
-        ("holdout", [_dot(point.holdout) for point in points], {"dasharray": "9, 4"}),
-        ("by habit", [_of_all(point.habits) for point in points], {"dasharray": "2, 4"}),
-    ):
-        chart.add(name, dots, stroke_style=line)
-    for name, counts, height in (
-        ("forgotten", [point.forgotten for point in points], _LANES[0]),
-        ("seeded", [point.seeded for point in points], _LANES[1]),
-    ):
-        if any(counts):
-            marks = [{"value": height, "label": f"{count}"} if count else None for count in counts]
-            chart.add(name, marks, stroke=False, dots_size=4)
+    step = math.ceil(len(points) / _MOST_LABELS)
+    told = [place % step == 0 for place in range(len(points))]
+    chart.x_labels = [str(point.epoch) if shown else "" for point, shown in zip(points, told, strict=True)]
+    chart.add("training", [_dot(one.training, shown) for one, shown in zip(points, told, strict=True)])
+    holdout = [_dot(one.holdout, shown) for one, shown in zip(points, told, strict=True)]
+    chart.add("holdout", holdout, stroke_style={"dasharray": "9, 4"})
+    habits = [None if one.habits is None else 100 * one.habits for one in points]
+    chart.add("by habit", habits, stroke_style={"dasharray": "2, 4"})
+    forgotten = [_mark(one.forgotten, 119, shown) for one, shown in zip(points, told, strict=True)]
+    chart.add("forgotten", forgotten, stroke=False, dots_size=4)
+    seeded = [_mark(one.seeded, 110, shown) for one, shown in zip(points, told, strict=True)]
+    chart.add("seeded", seeded, stroke=False, dots_size=4)
     return _still(chart, "curve", _curve_told(points))
 
 
-_LANES = (119, 110)
-"""Heights above all shares, where marks stand."""
+_MOST_LABELS = 21
+"""As many epochs can be labelled side by side."""
 
 
 def _common(*, height: int) -> dict[str, Any]:
@@ -115,10 +117,11 @@ def _common(*, height: int) -> dict[str, Any]:
         opacity="1",
         stroke_opacity="1",
         stroke_width="2",
-        label_font_size=13,
-        major_label_font_size=13,
+        label_font_size=12,
+        major_label_font_size=12,
         title_font_size=16,
         legend_font_size=13,
+        no_data_font_size=20,
         value_font_size=13,
         value_label_font_size=12,
     )
@@ -127,6 +130,8 @@ def _common(*, height: int) -> dict[str, Any]:
         "width": 800,
         "height": height,
         "js": (),
+        "truncate_label": -1,
+        "no_data_text": "nothing asked yet",
         "show_minor_x_labels": True,
         "explicit_size": True,
         "disable_xml_declaration": True,
@@ -139,12 +144,14 @@ def _bar(found: Share, colour: str) -> dict[str, Any]:
     return {"value": 100 * found.value, "color": colour, "ci": _ends(found)}
 
 
-def _dot(found: Share | None) -> dict[str, Any] | None:
-    return None if found is None or found.value is None else {"value": 100 * found.value, "ci": _ends(found)}
+def _dot(found: Share | None, interval: bool) -> dict[str, Any] | None:
+    if found is None or found.value is None:
+        return None
+    return {"value": 100 * found.value, **({"ci": _ends(found)} if interval else {})}
 
 
-def _of_all(part: float | None) -> float | None:
-    return None if part is None else 100 * part
+def _mark(count: int, height: int, told: bool) -> dict[str, Any] | None:
+    return {"value": height, "label": str(count) if told else ""} if count else None
 
 
 def _ends(found: Share) -> dict[str, float]:

@@ -254,8 +254,8 @@ def test_lenient_forgives_extra_columns_and_counts_what_is_right() -> None:
 @pytest.mark.parametrize(
     ("schema", "memory", "told"),
     [
-        ("-" * 20, "+" * 16 + "-" * 4, "The gain is +80 ("),
-        ("+" * 16 + "-" * 4, "-" * 20, "It is worse: -80 ("),
+        ("-" * 20, "+" * 16 + "-" * 4, "The gain is +80.0 ("),
+        ("+" * 16 + "-" * 4, "-" * 20, "It is worse: -80.0 ("),
         ("+-" * 10, "-+" * 9 + "++", "may be chance."),
         ("-" * 20, "-" * 20, "The difference of 0 ("),
     ],
@@ -266,7 +266,7 @@ def test_the_finding_says_whether_memory_gains(schema: str, memory: str, told: s
 
 def test_the_finding_tells_of_the_best_arm_where_memory_was_not_asked() -> None:
     found = summarise([*steps_of("bare", "---+"), *steps_of("schema", "+++-")])
-    assert finding(found) == "`schema` answers 3 of 4 questions right, 75 % (30 to 95)."
+    assert finding(found) == "`schema` answers 3 of 4 questions right, 75.0 % (30 to 95)."
     assert finding(summarise([])) == "No question was asked."
 
 
@@ -274,7 +274,7 @@ def test_differences_of_few_questions_are_not_told_to_people() -> None:
     steps = [*steps_of("schema", "-" * 12), *steps_of("memory", "+" * 12)]
     steps = [replace(one, difficulty="hard" if one.question < "q02" else "easy") for one in steps]
     text = markdown(summarise(steps), about={})
-    assert "| easy | 0/10 | 10/10 | +100 (" in text
+    assert "| easy | 0/10 | 10/10 | +100.0 (" in text
     assert "| hard | 0/2 | 2/2 | fewer than 10 |" in text
 
 

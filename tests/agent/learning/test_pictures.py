@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -76,7 +77,7 @@ def texts(svg: str) -> list[str]:
 
 def test_arms_are_named_with_their_share_and_have_axes_and_intervals() -> None:
     shown = texts(PICTURES["arms"])
-    assert {"schema 20 %", "memory 70 %", "shuffled 30 %", "arm", "% right", "0 %", "100 %"} <= set(shown)
+    assert {"schema 20.0 %", "memory 70.0 %", "shuffled 30.0 %", "arm", "% right", "0 %", "100 %"} <= set(shown)
     assert PICTURES["arms"].count('class="ci"') == 3
     assert "memory: 7 of 10 right, 70%, 95 % interval 40% to 89%." in PICTURES["arms"]
 
@@ -88,8 +89,28 @@ def test_a_curve_shows_each_epoch_with_marks_where_it_forgot_or_seeded() -> None
     assert PICTURES["curve"].count('class="ci"') == 4
     assert "Epoch 2: training 19 of 20 right" in PICTURES["curve"]
     assert "35% answered by habit; 3 forgotten." in PICTURES["curve"]
-    quiet = texts(curve_picture(CURVE[:1], title="Learning curve"))
-    assert not {"forgotten", "seeded"} & set(quiet)
+
+
+def test_each_line_keeps_its_colour_when_another_is_missing() -> None:
+    only_seeded = [replace(point, forgotten=0) for point in CURVE]
+    for points in (CURVE, only_seeded):
+        root = ElementTree.fromstring(curve_picture(points, title="Learning curve"))
+        legends = [one for one in root.iter(f"{SVG}g") if "legend" in str(one.get("class")).split()]
+        assert [one.findtext(f"{SVG}text") for one in legends] == [
+            "training",
+            "holdout",
+            "by habit",
+            "forgotten",
+            "seeded",
+        ]
+
+
+def test_of_many_epochs_only_some_are_labelled() -> None:
+    points = [CurvePoint(epoch, share(epoch, 100), None, None, 1, 0) for epoch in range(100)]
+    svg = curve_picture(points, title="Learning curve")
+    labels = [text for text in texts(svg) if text.isdigit()]
+    assert labels[:4] == ["0", "5", "10", "15"]
+    assert svg.count('class="ci"') == 20
 
 
 def test_the_same_figures_give_the_same_bytes_in_another_process() -> None:
