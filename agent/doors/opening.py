@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from agent.app import App
     from agent.settings import Settings
 
+_AT_ONCE = 2.0
+"""Seconds."""
+
 GATE_RED, FAILED, USAGE, ABSTAINED, REFUSED, INTERRUPTED = 1, 1, 2, 3, 4, 130
 
 Database = Annotated[
@@ -93,15 +96,25 @@ def opened(
     as_json: bool,
     memory: bool = True,
     seeding: bool = True,
+    at_once: bool = False,
     **choices: Any,
 ) -> Iterator[App]:
-    """The app, opened for one command; `choices` are further settings of the question."""
+    """The app, opened for one command; `choices` are further settings of the question.
+
+    `at_once` does not wait for another hebbql that uses the brain longer than an answer from a habit takes.
+    """
+    from dataclasses import replace
+
     from agent.doors import rendering
 
+    with failures(as_json):
+        read = settings(db, brain, model, **choices)
+        if at_once:
+            read = replace(read, lease_wait=min(read.lease_wait, _AT_ONCE))
     with (
         failures(as_json),
         load_app().open_app(
-            settings(db, brain, model, **choices),
+            read,
             memory=memory,
             seeding=seeding,
             say=rendering.say(),

@@ -280,7 +280,7 @@ def trained(found: RunSummary, folder: Path) -> None:
     print(plain(found.finding))
     rows = [
         (
-            f"{one.epoch}" if one.closed else f"{one.epoch}, not whole",
+            f"{one.epoch}" if one.closed else f"{one.epoch}, begun",
             f"{one.training.right}/{one.training.total}",
             f"{one.holdout.right}/{one.holdout.total}" if one.holdout else "",
             one.habits,
@@ -291,7 +291,7 @@ def trained(found: RunSummary, folder: Path) -> None:
         )
         for one in found.epochs
     ]
-    names = ("epoch", "right", "holdout after it", "by habit", "of them wrong", "forgotten", "seeded", "minutes")
+    names = ("epoch", "right", "holdout", "by habit", "wrong", "forgot", "seeded", "minutes")
     if rows:
         _console().print(_table(names, rows))
     print(f"Report: {plain(folder / 'report.md')}")

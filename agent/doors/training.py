@@ -119,6 +119,7 @@ def train(
     files = _files(read, train_file, holdout)
     if files is None:
         _refuse("Say what to learn from: --train FILE, JSON lines with id, question and sql.", as_json)
+    from agent.learning.runs import RunError
     from agent.learning.training import TrainingOptions
 
     options = TrainingOptions(
@@ -135,8 +136,11 @@ def train(
         workers=workers,
         max_hours=max_hours,
     )
-    with opened(db, brain, model, as_json=as_json, seeding=pack, max_cost=max_cost) as app:
-        going = app.resume_run(run, options) if resume else app.begin_run(options)
+    with opened(db, brain, model, as_json=as_json, seeding=pack, at_once=True, max_cost=max_cost) as app:
+        try:
+            going = app.resume_run(run, options) if resume else app.begin_run(options)
+        except RunError as error:
+            _refuse(str(error), as_json)
         if resume:
             _keep_to(going.plan, options, _given(context), as_json=as_json)
         places = {"--train": train_file, "--holdout": holdout, "--db": db, "--brain": brain, "--model": model}
@@ -220,6 +224,8 @@ def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json:
         status = "finished"
     elif not reason:
         reason = run.pauses[-1].reason if run.pauses else "It stopped before its end."
+    if as_json:
+        _tell_epochs(run, told, ended=True)
     _tell_end(run, status, reason, again, app.settings.runs / run.id, as_json=as_json)
     return {"finished": 0, "paused": FAILED, "interrupted": INTERRUPTED}[status]
 

@@ -18,6 +18,9 @@ from agent.learning.steps import Step
 if TYPE_CHECKING:
     from agent.learning.pictures import CurvePoint
 
+SCHEMA = "hebbql.run/1"
+"""The form of `report.json`. The number grows when something there changes its meaning or goes."""
+
 How = Literal["at once", "later", "seeded", "never"]
 """How a question first became right. See `Found`."""
 
@@ -186,7 +189,7 @@ def write_run(folder: Path, run: Run, *, about: Mapping[str, str]) -> None:
     told = summary(run)
     about = {name: without_places(value) for name, value in about.items()}
     config = {"run": run.id, "plan": asdict(_placeless_plan(run.plan)), "about": about}
-    report = asdict(told) | {"plan": config["plan"]}
+    report = {"schema": SCHEMA} | asdict(told) | {"plan": config["plan"]}
     report["pauses"] = [{**one, "reason": without_places(one["reason"])} for one in report["pauses"]]
     files = {
         "config.json": _json(config),
@@ -408,7 +411,7 @@ def _standing(told: RunSummary) -> str:
     lines.append(f"{taken}.")
     lines.append(
         f"{_count(len(told.forgotten), 'episode')} forgotten, {_count(len(told.seeded), 'gold')} seeded; "
-        f"{_count(len(told.barren), 'bucket')} in which nothing was right and nothing seeded."
+        f"{_count(len(told.barren), 'bucket')} in which nothing was right and nothing seeded in this run."
     )
     if told.state != "finished":
         lines.append(f"The run is not finished: `hebbql train --resume {told.run}` goes on with it.")
