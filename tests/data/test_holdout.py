@@ -16,6 +16,7 @@ from agent.learning.leaks import Leak
 from agent.learning.mistakes import one_spelling
 from agent.learning.questions import Pair, read_pairs
 from agent.learning.seed import verify
+from agent.learning.subsets import read_subset
 
 Leaked = Callable[[Sequence[Pair], Sequence[Pair]], tuple[Leak, ...]]
 
@@ -79,3 +80,14 @@ def test_no_development_question_is_a_training_question(leaked: Leaked) -> None:
     training, development = (read_pairs(DATA / f"questions/{name}.jsonl") for name in ("training", "development"))
     found = leaked(training, development)
     assert _named([leak for leak in found if leak.rule in {"same question", "same SQL"}]) == []
+
+
+def test_the_published_protocol_has_its_subset_of_fifty_and_ten() -> None:
+    subset = read_subset(DATA / "questions/published.toml")
+    assert (len(subset.training), len(subset.holdout)) == (50, 10)
+    training = subset.of(read_pairs(DATA / "questions/training.jsonl"), "training")
+    holdout = subset.of(HOLDOUT, "holdout")
+    assert len({pair.type for pair in training}) >= 25
+    assert len({pair.type for pair in holdout}) == 10
+    for drawn in (training, holdout):
+        assert {pair.difficulty for pair in drawn} == {"easy", "medium", "hard"}
