@@ -27,22 +27,28 @@ _ROUND = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1_000, 5_000, 10_000, 50_
 _TRIES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Recipe:
-    """How far one copy goes: shares of rows removed, repeated, and made new; of cells that change, or become NULL."""
+    """How far one copy goes: shares of rows removed, repeated, and made new; of cells that change, or become NULL.
+
+    With `renamed`, values and parents change places as a whole, so that what was frequent is rare.
+    """
 
     removed: float
     repeated: float
     new: float
     moved: float
     nulled: float
+    renamed: bool
 
 
 _RECIPES = (
-    _Recipe(removed=0.33, repeated=0.05, new=0.15, moved=0.15, nulled=0.05),
-    _Recipe(removed=0.10, repeated=0.15, new=0.30, moved=0.40, nulled=0.20),
-    _Recipe(removed=0.20, repeated=0.10, new=0.20, moved=0.25, nulled=0.10),
+    _Recipe(removed=0.33, repeated=0.05, new=0.15, moved=0.15, nulled=0.05, renamed=True),
+    _Recipe(removed=0.0, repeated=0.30, new=0.40, moved=0.10, nulled=0.10, renamed=False),
+    _Recipe(removed=0.20, repeated=0.10, new=0.25, moved=0.35, nulled=0.10, renamed=True),
 )
+_VARIED = 8
+"""From so many distinct values on, a text column gets values that it did not have."""
 
 
 def remake(source: Path, target: Path, schema: Schema, *, number: int, seed: int) -> None:
@@ -264,7 +270,8 @@ class _Remaker:
         """Let the values change places with each other, so that another is the most frequent; some move freely."""
         distinct = list(dict.fromkeys(values for values in pool if any(value is not None for value in values)))
         others = list(distinct)
-        self.chance.shuffle(others)
+        if self.recipe.renamed:
+            self.chance.shuffle(others)
         to = dict(zip(distinct, others, strict=True))
         return [
             self.chance.choice(distinct)
@@ -345,7 +352,8 @@ class _Remaker:
                 continue
             used = list(dict.fromkeys(row.parents[number] for row in table.rows if row.parents[number] is not None))
             others = list(used)
-            self.chance.shuffle(others)
+            if self.recipe.renamed:
+                self.chance.shuffle(others)
             to = dict(zip(used, others, strict=True))
             free = not any(n in columns for columns in table.unique for n in reference.columns)
             parents = [row.parents[number] for row in table.rows]
@@ -423,6 +431,11 @@ class _Remaker:
                 source = chance.choice(old)
                 for n in block:
                     row.values[n] = source.values[n]
+        for block in table.blocks:
+            if chance.random() < 0.2 and all(len(self.texts.get((table.name, n), ())) >= _VARIED for n in block):
+                for n in block:
+                    row.values[n] = self._unused(table, n, row.values[n])
+        if table.named:
             for number, reference in enumerate(table.references):
                 source_parent = chance.choice(old).parents[number]
                 row.parents[number] = source_parent if reference.parent is not table else row.parents[number]
@@ -431,6 +444,9 @@ class _Remaker:
     def _rekey(self, table: TableRows, row: Row, *, keeping: int = -1) -> bool:
         """Give a new row keys and names that no other has; one of its references may have to stay."""
         for n, kind in enumerate(table.kinds):
+            repeats = kind == "name" and n > 0 and table.kinds[n - 1] == "name" and self.chance.random() < 0.3
+            if repeats and not any(n in columns for columns in table.unique):
+                continue
             if kind in ("name", "own") or (kind == "other" and any(n in columns for columns in table.unique)):
                 row.values[n] = self._unused(table, n, row.values[n])
         own = [n for n in table.key if table.kinds[n] == "key"]
