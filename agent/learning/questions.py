@@ -6,11 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from typing import Any, NoReturn
 
 LONGEST_LINE = 1_000_000
 """The longest line read, in bytes: a file that is no text at all shows by its first line."""
@@ -110,7 +108,7 @@ def _read(text: str, number: int) -> Pair:
     try:
         form = QuestionLine.model_validate(given)
     except ValidationError as error:
-        raise _Broken("; ".join(_told(problem, read) for problem in error.errors())) from error
+        raise _Broken("; ".join(_told(e["type"], e["loc"], e["input"], read) for e in error.errors())) from error
     others = (*((form.check_sql,) if form.check_sql else ()), *form.alt_sql)
     return Pair(
         form.id, form.question, form.sql, others, form.ordered, form.type, form.difficulty, form.language, number
@@ -177,17 +175,16 @@ def _only_text(given: dict[str, Any]) -> None:
                 )
 
 
-def _told(problem: ErrorDetails, read: dict[str, Any]) -> str:
-    """Say what is wrong with one field, and what should stand there."""
-    name = ".".join(map(str, problem["loc"]))
-    field = str(problem["loc"][0])
-    if problem["type"] == "missing":
-        there = ", ".join(map(repr, read)) or "nothing"
+def _told(kind: str, place: tuple[int | str, ...], value: object, read: dict[str, Any]) -> str:
+    """Say what is wrong with one field, and what should stand there. `kind` is a kind of error of pydantic."""
+    name, field = ".".join(map(str, place)), str(place[0])
+    if kind == "missing":
+        there = ", ".join([*map(_shown, islice(read, 8)), *(["…"] if len(read) > 8 else [])]) or "nothing"
         return f"{name}: missing. Add {_FIELDS[field]} (the line holds {there})"
-    if problem["type"] == "string_too_short":
+    if kind == "string_too_short":
         return f"{name}: empty. Write {_FIELDS[field]}" + ("" if field in _NEEDED else ", or leave it out")
-    wanted = {"bool_type": "true or false", "list_type": 'a list, ["…"]'}.get(problem["type"], "a text in quotes")
-    return f"{name}: {_shown(problem['input'])} where {wanted} should be. It is {_FIELDS[field]}"
+    wanted = {"bool_type": "true or false", "list_type": 'a list, ["…"]'}.get(kind, "a text in quotes")
+    return f"{name}: {_shown(value)} where {wanted} should be. It is {_FIELDS[field]}"
 
 
 def _shown(value: object) -> str:
