@@ -10,6 +10,7 @@ from uuid import UUID
 
 from agent.attempt import OUTAGES, Understood
 from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.database.skeleton import skeleton
 from agent.journal import fired
 from agent.learning.feedback import asked_alike
 from agent.learning.hard import golds_for, seeded, stayed_at_zero, stubborn
@@ -79,13 +80,14 @@ def keeps_failing(run: Run, bucket: str, synapses: Iterable[Synapse]) -> bool:
 class Suspect:
     """An episode that fired in wrong answers of its own bucket in a run: in how many, first in which epoch.
 
-    `helped` counts the right answers of the run in which it fired.
+    `helped` counts the right answers of the run in which it fired. `followed`: a newest wrong answer has its shape.
     """
 
     episode: Episode
     wrong: int
     first: int
     helped: int
+    followed: bool
 
     @property
     def evidence(self) -> str:
@@ -93,13 +95,18 @@ class Suspect:
         helped = f"in {self.helped} right" if self.helped else "never in a right one"
         return f"shown in {times}, first in epoch {self.first}, {helped}"
 
+    def forgotten(self, why: str) -> Forgotten:
+        one = self.episode
+        return Forgotten(str(one.id), one.bucket, one.question, one.sql, why)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Care:
     """Looks after a brain at the checkpoints of a run.
 
-    `pairs` are the training questions, never holdout. `run` checks SQL and runs it on the database. `schema` is the
-    fingerprint of the schema on which golds are verified.
+    `pairs` are the training questions, never holdout. `vouched` are further pairs with independent second queries, as
+    a seed pack has them: an episode is judged by them, and none is seeded. `run` checks SQL and runs it on the
+    database. `schema` is the fingerprint of the schema on which golds are verified.
     """
 
     ledger: Ledger
@@ -111,13 +118,15 @@ class Care:
     understand: Callable[[str], Understood]
     schema: str
     dialect: str
+    vouched: Sequence[Pair] = ()
     _by_question: dict[str, list[Pair]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shown: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _shapes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     _verdicts: dict[UUID, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for pair in self.pairs:
-            self._by_question.setdefault(asked_alike(cleaned(pair.question)), []).append(pair)
+        for pair in (*self.pairs, *self.vouched):
+            self._by_question.setdefault(_asked(pair.question), []).append(pair)
 
     def checkpoint(self, run: Run, epoch: int, *, closes: bool) -> Run:
         """Forget bad episodes and, at the end of an epoch, seed hard buckets; give the run with that written down.
@@ -146,7 +155,8 @@ class Care:
         Earliest first: by when they first fired in a wrong answer of the bucket in this run, then by when they were
         remembered.
         """
-        now = {id for step in newest(run, bucket) if not step.right for id in self._episodes_shown(step.attempt)}
+        wrong_now = [step for step in newest(run, bucket) if not step.right]
+        now = {id for step in wrong_now for id in self._episodes_shown(step.attempt)}
         steps = [step for step in run.steps if step.part == "training" and step.bucket == bucket]
         found = []
         for episode in self.ledger.episodes(bucket) if now else ():
@@ -155,38 +165,43 @@ class Care:
                     (n, step) for n, step in enumerate(steps) if str(episode.id) in self._episodes_shown(step.attempt)
                 ]
                 wrong = [n for n, step in shown if not step.right]
-                suspect = Suspect(episode, len(wrong), steps[wrong[0]].epoch, len(shown) - len(wrong))
+                followed = any(
+                    str(episode.id) in self._episodes_shown(step.attempt) and self._shape(step) == episode.skeleton
+                    for step in wrong_now
+                )
+                suspect = Suspect(episode, len(wrong), steps[wrong[0]].epoch, len(shown) - len(wrong), followed)
                 found.append((wrong[0], suspect))
         return tuple(suspect for _, suspect in sorted(found, key=lambda one: one[0]))
 
     def _bad(self, run: Run) -> Iterator[tuple[Forgotten, Lesson | None]]:
-        """What to forget, with why; the episodes of a bucket stand together, earliest first.
-
-        An episode whose own question is a training question is judged by its SQL: a right one stays, whatever came of
-        it, and a wrong one goes at once and leaves a lesson. Of the other suspects in a bucket that keeps failing
-        those go whose own synapse should be pruned, or that failed and never helped. What an episode did in another
-        bucket than its own counts for nothing.
-        """
+        """What to forget, with why; the episodes of a bucket stand together, earliest first."""
         failed = {step.bucket: None for step in run.steps if step.part == "training" and not step.right}
         with self.ledger.connection() as connection:
             of = {bucket: self.synapses.synapses(connection, bucket) for bucket in failed}
         for bucket, synapses in of.items():
-            failing = keeps_failing(run, bucket, synapses)
-            spent = {one.target for one in synapses if one.target_kind == "episode" and _gives_up(one)}
-            for suspect in self.suspects(run, bucket):
-                episode = suspect.episode
-                verdict = self._verdict(episode)
-                lesson = None
-                if verdict is not None:
-                    if verdict.right:
-                        continue
-                    why = f"its own answer is wrong: {verdict.reason} It was {suspect.evidence}."
-                    lesson = self._lesson(run, episode, verdict)
-                elif failing and str(episode.id) in spent:
-                    why = f"{suspect.evidence}; {_told(newest(run, bucket))}."
-                else:
-                    continue
-                yield Forgotten(str(episode.id), bucket, episode.question, episode.sql, why), lesson
+            yield from self._bad_of(run, bucket, synapses)
+
+    def _bad_of(self, run: Run, bucket: str, synapses: Sequence[Synapse]) -> Iterator[tuple[Forgotten, Lesson | None]]:
+        """Those suspects of a bucket that are to go.
+
+        A suspect whose own question is a training question is judged by its SQL: a right one stays, whatever came of
+        it, and a wrong one goes at once and leaves a lesson. Where none is known to be wrong and the bucket keeps
+        failing, those of the others go whose own synapse should be pruned, or that failed and never helped; if wrong
+        answers followed some of these in shape, these alone, and the bucket has a fresh start without them. What an
+        episode did in another bucket than its own counts for nothing.
+        """
+        suspects = self.suspects(run, bucket)
+        verdicts = {one: verdict for one in suspects if (verdict := self._verdict(one.episode)) is not None}
+        wrong = {one: verdict for one, verdict in verdicts.items() if not verdict.right}
+        for one, verdict in wrong.items():
+            why = f"its own answer is wrong: {verdict.reason} It was {one.evidence}."
+            yield one.forgotten(why), self._lesson(run, one.episode, verdict)
+        if wrong or not keeps_failing(run, bucket, synapses):
+            return
+        spent = {one.target for one in synapses if one.target_kind == "episode" and _gives_up(one)}
+        blamed = [one for one in suspects if one not in verdicts and str(one.episode.id) in spent]
+        for one in [one for one in blamed if one.followed] or blamed:
+            yield one.forgotten(f"{one.evidence}; {_told(newest(run, bucket))}."), None
 
     def _lesson(self, run: Run, episode: Episode, verdict: Verdict) -> Lesson:
         """What a wrong episode teaches: its SQL is wrong, and the gold is its fix."""
@@ -212,7 +227,7 @@ class Care:
     def _golds(self, run: Run, epoch: int) -> tuple[list[tuple[Episode, str]], tuple[str, ...]]:
         """Golds of failed questions for buckets that stayed at zero, and of stubborn questions, each with why.
 
-        At most `per_bucket` a bucket; what is refused is named by the id of its question.
+        At most `per_bucket` a bucket; what is refused is named by the id of its question, once in a run.
         """
         zero, hopeless = set(stayed_at_zero(run, epoch)), set(stubborn(run, epoch, times=STUBBORN))
         asked = {step.question: step.bucket for step in run.of(epoch)}
@@ -242,7 +257,9 @@ class Care:
             )
             chosen += ((gold, why) for gold in golds.episodes)
             refused += golds.refused
-        return chosen, tuple(f"{one.name}: {one.reason}" for one in refused)
+        before = {named for one in run.checkpoints for named in one.refused}
+        named = dict.fromkeys(f"{one.name}: {one.reason}" for one in refused)
+        return chosen, tuple(one for one in named if one not in before)
 
     def _verdict(self, episode: Episode) -> Verdict | None:
         """What the judge says of an episode as an answer to its own question; None where that cannot be known."""
@@ -268,8 +285,17 @@ class Care:
         return max(told, key=lambda verdict: verdict.right, default=None)
 
     def _asking(self, episode: Episode) -> tuple[Pair, ...]:
-        """The training questions that are the question of an episode."""
-        return tuple(self._by_question.get(asked_alike(episode.question), ()))
+        """The pairs whose question is that of an episode."""
+        return tuple(self._by_question.get(_asked(episode.question), ()))
+
+    def _shape(self, step: Step) -> str:
+        """The shape of the SQL of an answer, or `""` where it cannot be read."""
+        if step.attempt not in self._shapes:
+            try:
+                self._shapes[step.attempt] = skeleton(step.sql, self.dialect)
+            except QueryRejected:
+                self._shapes[step.attempt] = ""
+        return self._shapes[step.attempt]
 
     def _episodes_shown(self, attempt: str) -> frozenset[str]:
         """Ids of the episodes that fired in a settled attempt."""
@@ -279,6 +305,11 @@ class Care:
             targets = fired(body) if body else ()
             self._shown[attempt] = frozenset(one.name for one in targets if one.kind == "episode")
         return self._shown[attempt]
+
+
+def _asked(question: str) -> str:
+    """A question without what may differ between two writings of the same."""
+    return asked_alike(cleaned(question)).rstrip(" ?!.")
 
 
 def _gives_up(synapse: Synapse) -> bool:

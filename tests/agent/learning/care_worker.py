@@ -62,7 +62,7 @@ class Beach:
         first, *others = map(self.understand, (pair.question for pair in PAIRS))
         assert {other.bucket for other in others} == {first.bucket}, "all of them are of one type"
         self.bucket = Bucket(first.bucket, first.intent.kind, first.intent.tables)
-        self.wrong, self.misleading = self.episode(PAIRS[0].question), self.episode("How many walruses do we have?")
+        self.wrong = tuple(self.episode(pair.question) for pair in PAIRS[:2])
 
     def understand(self, question: str) -> Understood:
         grounding = ground(question, self.lexicon)
@@ -126,14 +126,14 @@ def prepare(ledger: Ledger, beach: Beach) -> None:
     """A run that was wrong all through its first epoch, with the same two episodes shown each time."""
     synapses, log = SynapseStore(), RunLog(ledger)
     log.begin("r1", Plan(QuestionSet("t.jsonl", "d", len(PAIRS)), None, "m", "shop", "s"))
-    shown = [str(one.id) for one in (beach.wrong, beach.misleading)]
+    shown = [str(one.id) for one in beach.wrong]
     targets = [Target("approach", "direct"), *(Target("episode", id) for id in shown)]
     recalled = [{"episode": id} for id in shown]
     body = {"path": "model", "approach": "direct", "drafts": [{}], "recalled": recalled}
     with ledger.transaction() as entry:
         synapses.create(entry.connection)
-        entry.remember(beach.wrong)
-        entry.remember(beach.misleading)
+        for one in beach.wrong:
+            entry.remember(one)
         for pair in PAIRS:
             asked = step(pair, beach.bucket.bucket)
             entry.start_attempt(asked.attempt, {})

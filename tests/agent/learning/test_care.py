@@ -221,6 +221,7 @@ class Night:
     bakery: Bakery
     judge: Judge
     pairs: tuple[Pair, ...]
+    vouched: tuple[Pair, ...] = ()
     plan: Plan = PLAN
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -240,6 +241,7 @@ class Night:
             understand=self.bakery.understand,
             schema=self.bakery.database.schema.fingerprint,
             dialect="sqlite",
+            vouched=self.vouched,
         )
 
     def train(self, copied: str) -> Run:
@@ -316,8 +318,9 @@ class Night:
 
 @pytest.fixture
 def night(bakery: Bakery, judge: Judge) -> Callable[..., Night]:
-    def make(*pairs: Pair, **changed: Any) -> Night:
-        return Night(bakery=bakery, judge=judge, pairs=pairs or BREADS, plan=replace(PLAN, **changed))
+    def make(*pairs: Pair, vouched: tuple[Pair, ...] = (), **changed: Any) -> Night:
+        plan = replace(PLAN, **changed)
+        return Night(bakery=bakery, judge=judge, pairs=pairs or BREADS, vouched=vouched, plan=plan)
 
     return make
 
@@ -420,6 +423,45 @@ def test_an_answer_that_no_training_question_asks_for_goes_by_its_own_record(
         "3 of the last 3 answers in its bucket were wrong."
     )
     assert Lessons(bakery.ledger).of(never.bucket) == (), "that it is wrong, nobody knows"
+
+
+def test_what_wrong_answers_followed_goes_alone(night: Callable[..., Night], bakery: Bakery) -> None:
+    followed, other = (
+        episode(bakery, f"How many breads do {who} bake?", sql) for who, sql in (("we", LUCKY), ("you", ALL.sql))
+    )
+    bakery.remember([other, followed])
+    going = night()
+    for _ in range(3):
+        going.answered(DEAR, shown=[other, followed])
+    assert [gone.episode for gone in going.check().forgotten] == [str(followed.id)]
+    for _ in range(2):
+        going.answered(DEAR, shown=[other], epoch=2)
+        assert going.check(2).forgotten == (), "the bucket has a fresh start"
+    going.answered(DEAR, shown=[other], epoch=2)
+    assert [gone.episode for gone in going.check(2).forgotten] == [str(other.id)]
+
+
+def test_where_one_is_known_to_be_wrong_the_others_stay(night: Callable[..., Night], bakery: Bakery) -> None:
+    wrong, other = episode(bakery, ALL.question, LUCKY), episode(bakery, "How many breads do we bake?", LUCKY)
+    bakery.remember([wrong, other])
+    going = night()
+    for _ in range(4):
+        going.answered(DEAR, shown=[wrong, other])
+    assert [gone.episode for gone in going.check().forgotten] == [str(wrong.id)]
+
+
+def test_an_episode_is_judged_by_a_vouched_pair_as_well_and_that_is_not_seeded(
+    night: Callable[..., Night], bakery: Bakery
+) -> None:
+    own = pair("own", "how many breads do you bake", ALL.sql)
+    good, lucky = episode(bakery, own.question + "?", ALL.sql), episode(bakery, own.question + "!", LUCKY)
+    bakery.remember([good, lucky])
+    going = night(ALL, vouched=(own,))
+    for _ in range(4):
+        going.answered(ALL, shown=[good, lucky])
+    checked = going.check(closes=True)
+    assert [gone.episode for gone in checked.forgotten] == [str(lucky.id)] and going.state(good) == "active"
+    assert [one.question for one in checked.seeded] == [ALL.question]
 
 
 def test_an_answer_that_helped_goes_once_it_failed_too_often(night: Callable[..., Night], bakery: Bakery) -> None:
