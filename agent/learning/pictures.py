@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -192,7 +191,7 @@ def _still(chart: Any, name: str, told: str) -> str:
             if child.tag in (f"{{{_SVG}}}script", f"{{{_SVG}}}desc"):
                 parent.remove(child)
     for style in root.iter(f"{{{_SVG}}}style"):
-        style.text = re.sub(r"/\*.*?\*/", "", style.text or "", flags=re.DOTALL) + _INTERVALS.format(name)
+        style.text = (style.text or "") + _INTERVALS.format(name)
     title = root.find(f"{{{_SVG}}}title")
     assert title is not None, "pygal writes one"
     title.set("id", f"{name}-title")

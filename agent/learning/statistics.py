@@ -151,10 +151,7 @@ def _tango(gained: int, lost: int, total: int) -> Interval:
 
     def crossing(start: float, end: float) -> float:
         """Where the interval ends, on the way from what was found to the bound of all differences."""
-        start += math.copysign(_NUDGE, end - start)  # nothing is allowed at the start itself where none part
-        return float(brentq(outside, start, end, xtol=1e-12)) if abs(end - start) > 2 * _NUDGE else end
+        start += math.copysign(1e-9, end - start)  # where none part, the start itself is a crossing
+        return float(brentq(outside, start, end, xtol=1e-12))
 
     return Interval(crossing(found, -1.0), crossing(found, 1.0))
-
-
-_NUDGE = 1e-9

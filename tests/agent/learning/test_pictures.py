@@ -68,6 +68,7 @@ def test_a_picture_says_what_it_shows_and_stands_on_its_own_ground(name: str) ->
     assert len(root.findall(f"{SVG}title")) == 1
     style = "".join(one.text or "" for one in root.iter(f"{SVG}style"))
     assert ".graph > .background{fill:#ffffff}" in style
+    assert ".plot > .background{fill:#ffffff}" in style
     assert ".title{fill:#14181c}" in style
 
 
