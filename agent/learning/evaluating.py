@@ -366,7 +366,7 @@ def evaluation_json(evaluation: Evaluation, steps: Sequence[Step], *, about: Map
 def without_places(text: str) -> str:
     """Take what is of one machine out of a text: folders of absolute paths, names and passwords in addresses.
 
-    >>> without_places("hebbql evaluate --questions /home/ada/sets/q.jsonl --db postgresql://ada:pw@db.example/shop")
+    >>> without_places("hebbql evaluate --questions /srv/sets/q.jsonl --db postgresql://ada:pw@db.example/shop")
     'hebbql evaluate --questions q.jsonl --db postgresql://db.example/shop'
     >>> without_places("--db=sqlite:////srv/data/shop.sqlite --questions data/questions/holdout.jsonl")
     '--db=sqlite:///shop.sqlite --questions data/questions/holdout.jsonl'
