@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import secrets
 import sqlite3
 import threading
 import time
@@ -21,7 +22,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x48454252
 """`HEBR`: what SQLite keeps in the header of our files."""
 
-FORMAT = 1
+FORMAT = 2
 PATIENCE = 5.0
 """Seconds to wait for another process that writes; then the reply is not looked up, or not kept."""
 
@@ -36,7 +37,9 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PRIMARY_CODE = 0xFF
 
 _TABLES = f"""
-    CREATE TABLE replies (key TEXT PRIMARY KEY, reply BLOB NOT NULL, used INTEGER NOT NULL);
+    CREATE TABLE replies (
+        key TEXT PRIMARY KEY, reply BLOB NOT NULL, asker TEXT NOT NULL, session TEXT NOT NULL, used INTEGER NOT NULL
+    );
     CREATE INDEX replies_by_use ON replies (used);
     PRAGMA application_id = {APPLICATION_ID};
     PRAGMA user_version = {FORMAT};
@@ -58,6 +61,9 @@ class CachedModel:
     of its weights. A reply from the file is marked as `replayed`, has the tokens and the seconds of the original
     call, and costs nothing. What the model declined and what was cut off is kept as well, a failure never.
 
+    A reply can be paid for by a call whose attempt never came to its end. See `asked_by`; `charge` is then told what
+    it had cost, in US dollars, for a budget that does not know of it.
+
     For `path` and `say` see Replies. Safe between threads and processes; two that ask the same at once both call.
     """
 
@@ -68,9 +74,12 @@ class CachedModel:
         path: Path,
         say: Callable[[str], None] = lambda _told: None,
         most_bytes: int = MOST_BYTES,
+        charge: Callable[[float], None] = lambda _cost: None,
     ) -> None:
         self._inner = inner
         self._replies = Replies(path, say=say, most_bytes=most_bytes)
+        self._charge = charge
+        self._session = secrets.token_hex(8)
 
     @property
     def name(self) -> str:
@@ -79,13 +88,27 @@ class CachedModel:
     def origin(self) -> str:
         return origin_of(self._inner)
 
-    def complete(self, prompt: Prompt) -> Reply:
+    def asked_by(self, asker: str) -> Model:
+        """The same model for one asker, such as a question in an epoch of a run.
+
+        What an asker was given by the model before this object was made, in a process that was killed, say, was never
+        settled, else it would not ask again. So it is given the reply as it was then, with its cost and not marked as
+        replayed, and what a run costs is the same however often it was cut off.
+        """
+        return _Asked(self, hashlib.sha256(asker.encode("utf-8", "surrogatepass")).hexdigest()[:32])
+
+    def complete(self, prompt: Prompt, *, asker: str = "") -> Reply:
         """The kept reply, or a new one. Raises what the model raises."""
         key = request_hash(self._inner, prompt)
         if kept := self._replies.get(key):
-            return kept
-        reply = self._inner.complete(prompt)
-        self._replies.put(key, reply)
+            if not asker or kept.asker != asker or kept.session == self._session:
+                usage = dataclasses.replace(kept.reply.usage, cost_usd=0.0)
+                return dataclasses.replace(kept.reply, usage=usage, replayed=True)
+            self._charge(kept.reply.usage.cost_usd or 0.0)
+            reply = kept.reply
+        else:
+            reply = self._inner.complete(prompt)
+        self._replies.put(key, reply, asker=asker, session=self._session)
         return reply
 
     def close(self) -> None:
@@ -93,10 +116,40 @@ class CachedModel:
         self._inner.close()
 
 
+class _Asked:
+    """A cached model, asked by one asker."""
+
+    def __init__(self, model: CachedModel, asker: str) -> None:
+        self._model = model
+        self._asker = asker
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def origin(self) -> str:
+        return self._model.origin()
+
+    def complete(self, prompt: Prompt) -> Reply:
+        return self._model.complete(prompt, asker=self._asker)
+
+    def close(self) -> None:
+        """It belongs to all askers."""
+
+
 def request_hash(model: Model, prompt: Prompt) -> str:
     """Hash of a request as a whole: 32 hex digits, which tell nothing of it."""
     parts = f"{origin_of(model)}\0{prompt_hash(model.name, prompt)}"
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """A reply as it was given, to whom, and in which session of which process."""
+
+    reply: Reply
+    asker: str = ""
+    session: str = ""
 
 
 class Replies:
@@ -125,14 +178,14 @@ class Replies:
         self._writes = True
         self._reads = True
 
-    def get(self, key: str) -> Reply | None:
-        """The reply that was kept under this key, marked as replayed, or None. Never raises for what the file is."""
+    def get(self, key: str) -> Kept | None:
+        """The reply that was kept under this key, or None. Never raises for what the file is."""
 
-        def look(connection: sqlite3.Connection) -> Reply | None:
-            found = connection.execute("SELECT reply, used FROM replies WHERE key = ?", (key,)).fetchone()
-            if found is None or (reply := _read(found[0])) is None:
-                return None
-            return dataclasses.replace(reply, usage=dataclasses.replace(reply.usage, cost_usd=0.0), replayed=True)
+        def look(connection: sqlite3.Connection) -> Kept | None:
+            wanted = "SELECT reply, asker, session FROM replies WHERE key = ?"
+            found = connection.execute(wanted, (key,)).fetchone()
+            reply = _read(found[0]) if found else None
+            return Kept(reply, str(found[1]), str(found[2])) if reply else None
 
         def touch(connection: sqlite3.Connection) -> None:
             now = self._now()
@@ -140,16 +193,17 @@ class Replies:
             connection.execute("UPDATE replies SET used = ? WHERE key = ? AND used < ?", (now, key, before))
 
         with self._lock:
-            reply = self._with_file(look)
-            if reply is not None and self._writes:
+            kept = self._with_file(look)
+            if kept is not None and self._writes:
                 self._with_file(touch, writes=True)
-        return reply
+        return kept
 
-    def put(self, key: str, reply: Reply) -> None:
+    def put(self, key: str, reply: Reply, *, asker: str = "", session: str = "") -> None:
         """Keep a reply, instead of one that was kept under this key. Never raises for what the file is."""
 
         def keep(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (key, _written(reply), self._now()))
+            row = (key, _written(reply), asker, session, self._now())
+            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", row)
             while _bytes_in_use(connection) > self._most_bytes:
                 oldest = "SELECT key FROM replies ORDER BY used LIMIT (SELECT count(*) / 10 + 1 FROM replies)"
                 if not connection.execute(f"DELETE FROM replies WHERE key IN ({oldest})").rowcount:

@@ -150,6 +150,44 @@ def test_the_hash_of_a_request_is_the_same_on_every_machine() -> None:
     assert request_hash(Counting(origin="x"), PROMPT) == "dc57c10fad0cc9e032df985614cdabc7"
 
 
+# --- who pays for it ---------------------------------------------------------------------------------------------
+
+AGAIN = Reply("SELECT 1", Usage(50, 7, 30, 2, 0.0), seconds=3.5, replayed=True)
+
+
+def test_what_a_cut_off_attempt_was_given_is_counted_by_the_one_that_takes_its_place(cached: Any) -> None:
+    inner, charged = Counting(), list[float]()
+    assert cached(inner).asked_by("run 1 q7").complete(PROMPT) == DEAR  # and then the process was killed
+    for _ in range(2):  # as was the next
+        resumed = cached(inner, charge=charged.append)
+        assert resumed.asked_by("run 1 q7").complete(PROMPT) == DEAR
+        assert resumed.asked_by("run 1 q7").complete(PROMPT) == AGAIN, "it is counted once"
+    assert inner.calls == 1
+    assert charged == [0.25, 0.25]
+
+
+def test_another_asker_counts_nothing(cached: Any) -> None:
+    inner, charged = Counting(), list[float]()
+    first = cached(inner)
+    assert first.asked_by("run 1 q7").complete(PROMPT) == DEAR
+    assert first.asked_by("run 1 q8").complete(PROMPT) == AGAIN
+    resumed = cached(inner, charge=charged.append)
+    assert resumed.asked_by("run 2 q7").complete(PROMPT) == AGAIN
+    assert resumed.complete(PROMPT) == AGAIN
+    assert charged == []
+    assert resumed.asked_by("run 1 q7").complete(PROMPT) == DEAR
+
+
+def test_one_who_does_not_say_who_asks_never_counts_twice(cached: Any) -> None:
+    inner = Counting()
+    assert [cached(inner).complete(PROMPT) for _ in range(3)] == [DEAR, AGAIN, AGAIN]
+
+
+def test_who_asked_is_not_told_by_the_file(cached: Any, path: Path) -> None:
+    cached(Counting()).asked_by("TOPSECRET question").complete(PROMPT)
+    assert b"TOPSECRET" not in contents(path.parent)
+
+
 # --- what a reply depends on -------------------------------------------------------------------------------------
 
 
@@ -503,7 +541,7 @@ from agent.models.port import Reply
 replies = Replies(Path(sys.argv[1]), say=print)
 for number in range(100):
     replies.put(f"{sys.argv[2]}-{number}", Reply(f"SELECT {number}"))
-    assert replies.get(f"{sys.argv[2]}-{number}").text == f"SELECT {number}"
+    assert replies.get(f"{sys.argv[2]}-{number}").reply.text == f"SELECT {number}"
 replies.close()
 """
 
