@@ -165,7 +165,7 @@ class RunLog:
     def begin(self, id: str, plan: Plan) -> Run:
         with self._ledger.transaction() as entry:
             entry.append(EventKind.RUN_BEGAN, id, asdict(plan))
-            return Run(id, plan, entry.at)
+        return self.read(id)
 
     def step(self, entry: Transaction, id: str, step: Step) -> None:
         """Write a step, in the transaction that settles its attempt."""
@@ -179,12 +179,12 @@ class RunLog:
         """Write down that a run stops before its end."""
         with self._ledger.transaction() as entry:
             entry.append(EventKind.RUN_PAUSED, run.id, {"reason": reason})
-            return replace(run, pauses=(*run.pauses, Pause(reason, entry.at)))
+        return self.read(run.id)
 
     def finish(self, run: Run) -> Run:
         with self._ledger.transaction() as entry:
             entry.append(EventKind.RUN_FINISHED, run.id, {"steps": len(run.steps)})
-            return replace(run, finished=entry.at)
+        return self.read(run.id)
 
     def ids(self) -> tuple[str, ...]:
         """All runs that this brain has seen, oldest first."""

@@ -102,7 +102,14 @@ class Bakery:
         return Material(stable=stable, dialect="sqlite", facts="terms", understand=self.understand, **known)
 
     def asking(
-        self, question: str, model: Model, *, approach: str = "direct", habit: Habit = _no_habit, **known: Any
+        self,
+        question: str,
+        model: Model,
+        *,
+        approach: str = "direct",
+        habit: Habit = _no_habit,
+        journal: loop.Journal | None = None,
+        **known: Any,
     ) -> Iterator[Attempt]:
         """The loop on a question, wired as in the application. The attempt's id is new."""
         taken = approach_named(approach)
@@ -122,7 +129,7 @@ class Bakery:
             prompt=lambda attempt: taken.prompt(attempt, material(attempt)),
             model=model,
             database=self,
-            journal=LedgerJournal(self.ledger, schema=self.database.schema.fingerprint, dialect="sqlite"),
+            journal=journal or LedgerJournal(self.ledger, schema=self.database.schema.fingerprint, dialect="sqlite"),
         )
 
     def ask(self, question: str, *replies: Reply | str | ModelError) -> Attempt:
