@@ -10,10 +10,12 @@ import pytest
 
 from agent.database.comparing import same
 from agent.database.guard import check
-from agent.database.reading import Database
+from agent.database.reading import Database, open_database
 from agent.database.result import Result
+from agent.learning.judging import Judge
 from agent.learning.leaks import Leak
 from agent.learning.mistakes import one_spelling
+from agent.learning.mutating import mutated
 from agent.learning.questions import Pair, read_pairs
 from agent.learning.seed import verify
 from agent.learning.subsets import read_subset
@@ -42,6 +44,19 @@ def _named(found: Sequence[Leak]) -> list[tuple[str, str, str]]:
 def test_a_holdout_gold_is_confirmed_by_a_second_query(question: Pair, northwind: Database) -> None:
     assert question.others
     assert 1 <= len(verify(question, run=lambda sql: _run(northwind, sql)).rows) <= 200
+
+
+def test_both_queries_agree_on_copies_with_other_rows_too(northwind: Database, tmp_path: Path) -> None:
+    """A second query that is right on the shipped rows only would credit a lucky answer."""
+    with mutated(
+        northwind,
+        file=DATA / "northwind.sqlite",
+        folder=tmp_path,
+        open_copy=lambda path: open_database(str(path)),
+    ) as copies:
+        judge = Judge(run=lambda sql: _run(northwind, sql), copies=copies)
+        verdicts = {question.id: judge.confirm(question) for question in HOLDOUT}
+    assert {name: verdict.reason for name, verdict in verdicts.items() if not verdict.right} == {}
 
 
 def test_a_second_query_is_another_formulation() -> None:
