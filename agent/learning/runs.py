@@ -147,8 +147,10 @@ class Run:
     @property
     def is_at_checkpoint(self) -> bool:
         """Whether nothing was asked since the last checkpoint."""
-        last = self.checkpoints[-1] if self.checkpoints else None
-        return last is not None and len(self.of(last.epoch)) == last.after and self.steps[-1].part == "training"
+        if not self.checkpoints or not self.steps:
+            return False
+        last, newest = self.checkpoints[-1], self.steps[-1]
+        return (newest.part, newest.epoch) == ("training", last.epoch) and len(self.of(last.epoch)) == last.after
 
     @property
     def cost_usd(self) -> float:

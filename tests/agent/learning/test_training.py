@@ -123,18 +123,17 @@ def test_an_attempt_that_reached_no_model_is_settled_and_teaches_nothing(bakery:
     assert not list(bakery.ledger.events(kinds=(EventKind.RUN_STEPPED,)))
 
 
+@pytest.mark.parametrize("replies", [(RIGHT,), ("SELECT Nme FROM Breads", WRONG)], ids=["right", "wrong"])
 def test_all_that_an_answer_teaches_is_written_in_one_transaction(
-    open_bakery: Callable[..., Bakery],
+    open_bakery: Callable[..., Bakery], replies: tuple[str, ...]
 ) -> None:
-    for replies in ((RIGHT,), ("SELECT Nme FROM Breads", WRONG)):
-        written: list[str] = []
-        bakery = open_bakery(written.append)
-        train_on(bakery, *replies)
-        commits = [number for number, what in enumerate(written) if what == "before commit"]
-        last = written[commits[-2] : commits[-1]]
-        assert {"attempt_settled event", "run_stepped event", "weights_moved event"} <= set(last)
-        assert ("episode_remembered event" in last) == (replies == (RIGHT,))
-        assert ("lesson_learned event" in last) == (replies != (RIGHT,))
+    written: list[str] = []
+    train_on(open_bakery(written.append), *replies)
+    commits = [number for number, what in enumerate(written) if what == "before commit"]
+    last = written[commits[-2] : commits[-1]]
+    assert {"attempt_settled event", "run_stepped event", "weights_moved event"} <= set(last)
+    assert ("episode_remembered event" in last) == (replies == (RIGHT,))
+    assert ("lesson_learned event" in last) == (replies != (RIGHT,))
 
 
 def test_a_holdout_question_leaves_its_step_and_nothing_else(bakery: Bakery) -> None:
@@ -256,6 +255,13 @@ def test_a_run_reads_back_what_checkpoints_did(bakery: Bakery) -> None:
         found = log.read("run-1")
     assert found.checkpoints == (checkpoint,)
     assert found.pauses == paused.pauses and found.pauses[0].reason == "The network is gone."
+
+
+def test_a_run_is_at_a_checkpoint_until_the_next_question(bakery: Bakery) -> None:
+    with begun(bakery) as (run, _):
+        runs = go_on(bakery, run)
+    at = [(len(one.steps), len(one.checkpoints)) for one in runs if one.is_at_checkpoint]
+    assert at == [(2, 1), (4, 2), (5, 3), (7, 4), (9, 5), (10, 6), (10, 6)]
 
 
 def test_an_unknown_run_is_refused_and_the_last_one_named(bakery: Bakery) -> None:
