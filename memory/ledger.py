@@ -388,7 +388,7 @@ class Transaction:
         for attempt in sorted(attempts):
             whole = shown.where(LEDGER.c.subject == attempt)
             found.update(self.connection.execute(whole).scalars("position"))
-        told.update(row.subject for row, lesson in lessons if lesson["origin"].partition(":")[2] in attempts)
+        told.update(row.subject for row, lesson in lessons if lesson["origin"].rpartition(":")[2] in attempts)
         found.update(row.position for row, _ in lessons if row.subject in told)
         return sorted(found)
 

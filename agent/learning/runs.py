@@ -1,7 +1,8 @@
 """Runs of training: what was planned, what was done, and what comes next, kept in the ledger.
 
 A run is a frozen value that grows. The ledger holds each of its parts as an event, written in the transaction of what
-it tells of, so that a run that was killed is read back as far as it came.
+it tells of, so that a run that was killed is read back as far as it came. These events hold no question and no SQL:
+those are read from the attempts and episodes that they name, so that what is erased there is gone here too.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
+from uuid import UUID
 
 from agent.learning.questions import Pair
 from agent.learning.steps import Part, Step, read_step
 from memory.ledger import EventKind, Ledger, Transaction
+
+_OF_ATTEMPTS, _OF_EPISODES = ("sql", "reason"), ("question", "sql")
+"""What of a step is kept with its attempt, and of a checkpoint with its episodes."""
 
 
 class RunError(Exception):
@@ -171,11 +176,14 @@ class RunLog:
 
     def step(self, entry: Transaction, id: str, step: Step) -> None:
         """Write a step, in the transaction that settles its attempt."""
-        entry.append(EventKind.RUN_STEPPED, id, step.content())
+        entry.append(EventKind.RUN_STEPPED, id, _without(step.content(), _OF_ATTEMPTS))
 
     def checkpoint(self, entry: Transaction, id: str, checkpoint: Checkpoint) -> None:
         """Write a checkpoint, in the transaction that does what it tells of."""
-        entry.append(EventKind.RUN_CHECKED, id, asdict(checkpoint))
+        content = asdict(checkpoint)
+        for part in ("forgotten", "seeded"):
+            content[part] = [_without(one, _OF_EPISODES) for one in content[part]]
+        entry.append(EventKind.RUN_CHECKED, id, content)
 
     def pause(self, run: Run, reason: str) -> Run:
         """Write down that a run stops before its end."""
@@ -193,7 +201,7 @@ class RunLog:
         return tuple(event.subject for event in self._ledger.events(kinds=(EventKind.RUN_BEGAN,)))
 
     def read(self, id: str) -> Run:
-        """A run as far as it came. An erased step is left out.
+        """A run as far as it came. What was erased is empty, and so is the SQL of holdout questions.
 
         Raises:
             RunError: this brain has seen no such run.
@@ -206,9 +214,9 @@ class RunLog:
             elif run is None or content is None:
                 continue
             elif event.kind == EventKind.RUN_STEPPED:
-                run = run.grown(step=read_step(content))
+                run = run.grown(step=self._step(content))
             elif event.kind == EventKind.RUN_CHECKED:
-                run = run.grown(checkpoint=_checkpoint(content))
+                run = run.grown(checkpoint=self._checkpoint(content))
             elif event.kind == EventKind.RUN_PAUSED:
                 run = replace(run, pauses=(*run.pauses, Pause(str(content["reason"]), event.at)))
             elif event.kind == EventKind.RUN_FINISHED:
@@ -219,6 +227,25 @@ class RunLog:
             raise RunError(f"This brain has seen no run {id!r}. {named}")
         return run
 
+    def _step(self, content: Mapping[str, Any]) -> Step:
+        attempt = self._ledger.attempt(content["attempt"])
+        judged = attempt.settled.get("judged", {}) if attempt and attempt.settled else {}
+        return read_step({**content, **{name: judged.get(name, "") for name in _OF_ATTEMPTS}})
+
+    def _checkpoint(self, content: Mapping[str, Any]) -> Checkpoint:
+        return Checkpoint(
+            content["epoch"],
+            content["after"],
+            content["closes"],
+            tuple(Forgotten(**one, **self._episode(one, "question", "sql")) for one in content["forgotten"]),
+            tuple(Seeded(**one, **self._episode(one, "question")) for one in content["seeded"]),
+            tuple(content["refused"]),
+        )
+
+    def _episode(self, content: Mapping[str, Any], *names: str) -> dict[str, str]:
+        episode = self._ledger.episode(UUID(content["episode"]))
+        return {name: getattr(episode, name) if episode else "" for name in names}
+
 
 def _plan(content: Mapping[str, Any]) -> Plan:
     training, holdout = content["training"], content["holdout"]
@@ -227,12 +254,5 @@ def _plan(content: Mapping[str, Any]) -> Plan:
     return Plan(**{**known, **sets})
 
 
-def _checkpoint(content: Mapping[str, Any]) -> Checkpoint:
-    return Checkpoint(
-        content["epoch"],
-        content["after"],
-        content["closes"],
-        tuple(Forgotten(**one) for one in content["forgotten"]),
-        tuple(Seeded(**one) for one in content["seeded"]),
-        tuple(content["refused"]),
-    )
+def _without(content: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in names}

@@ -120,7 +120,14 @@ class Learner:
         verdict = self.judge(self.pair, attempt)
         step = step_of(attempt, self.pair, verdict, part="training", epoch=self.epoch, arm="memory")
         body = body_of(attempt, schema=self.journal.schema, dialect=self.journal.dialect, habit=self.journal.habit)
-        judged = {"run": self.run, "question": self.pair.id, "right": verdict.right, "error": verdict.error}
+        judged = {
+            "run": self.run,
+            "question": self.pair.id,
+            "right": step.right,
+            "error": step.error,
+            "reason": step.reason,
+            "sql": step.sql,
+        }
         with self.journal.ledger.transaction() as entry:
             self.journal.write(entry, attempt, {**body, "judged": judged})
             if verdict.right:

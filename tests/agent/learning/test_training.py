@@ -13,7 +13,7 @@ from agent.attempt import Attempt
 from agent.journal import LedgerJournal
 from agent.learning.judging import Judge, Verdict
 from agent.learning.questions import Pair
-from agent.learning.runs import Checkpoint, Plan, QuestionSet, Run, RunError, RunLog, Seeded
+from agent.learning.runs import Checkpoint, Forgotten, Plan, QuestionSet, Run, RunError, RunLog, Seeded
 from agent.learning.steps import Part, Step, read_step
 from agent.learning.training import Clockwatch, Learner, Paused, Witness, train
 from agent.models.port import ModelUnavailableError, Reply, Usage
@@ -247,14 +247,35 @@ def test_a_finished_run_is_not_finished_again(bakery: Bakery) -> None:
 
 
 def test_a_run_reads_back_what_checkpoints_did(bakery: Bakery) -> None:
+    train_on(bakery, RIGHT)
+    [episode] = bakery.ledger.episodes()
+    named = (str(episode.id), episode.bucket, episode.question)
     with begun(bakery) as (run, log):
-        checkpoint = Checkpoint(1, 0, True, (), (Seeded("e", "b", "q", "why"),), ("x: no",))
+        forgotten = Forgotten(*named, episode.sql, "misled")
+        checkpoint = Checkpoint(1, 0, True, (forgotten,), (Seeded(*named, "stayed at zero"),), ("x: no",))
         with bakery.ledger.transaction() as entry:
             log.checkpoint(entry, run.id, checkpoint)
         paused = log.pause(run, "The network is gone.")
         found = log.read("run-1")
     assert found.checkpoints == (checkpoint,)
     assert found.pauses == paused.pauses and found.pauses[0].reason == "The network is gone."
+
+
+def test_the_sql_of_a_step_is_kept_with_its_attempt_alone_and_goes_with_it(bakery: Bakery) -> None:
+    with begun(bakery) as (run, log):
+        made = train_on(bakery, RIGHT)
+        assert log.read(run.id).steps == (made,)
+        wrong = train_on(bakery, WRONG)
+        assert log.read(run.id).steps == (made, wrong) and wrong.reason
+        checkpoint = Checkpoint(1, 2, True, (), (Seeded(str(bakery.ledger.episodes()[0].id), "b", "q", "why"),))
+        with bakery.ledger.transaction() as entry:
+            log.checkpoint(entry, run.id, checkpoint)
+        with bakery.ledger.transaction() as entry:
+            entry.erase(bakery.ledger.episodes()[0].id)
+        erased = log.read(run.id)
+    assert erased.steps == (replace(made, sql=""), replace(wrong, sql="", reason=""))
+    assert erased.checkpoints[0].seeded[0].question == ""
+    assert bakery.ledger.verify().ok
 
 
 def test_a_run_is_at_a_checkpoint_until_the_next_question(bakery: Bakery) -> None:
