@@ -153,6 +153,12 @@ def test_sql_that_asks_for_something_else_is_no_leak(first: str, second: str) ->
             "SELECT Town, COUNT(*) AS many FROM Bakers GROUP BY Town ORDER BY many DESC LIMIT 2",
         ),
         (
+            "WITH a AS (SELECT BakerID FROM Bakers), b AS (SELECT BakerID FROM Breads) "
+            "SELECT a.BakerID FROM a JOIN b ON b.BakerID = a.BakerID WHERE a.BakerID > 1",
+            "WITH x AS (SELECT BakerID FROM Bakers), y AS (SELECT BakerID FROM Breads) "
+            "SELECT x.BakerID FROM x JOIN y ON y.BakerID = x.BakerID WHERE x.BakerID > 2",
+        ),
+        (
             "WITH old AS (SELECT Name FROM Bakers WHERE Born < '1970-01-01') SELECT COUNT(*) FROM old",
             "WITH elder AS (SELECT Name FROM Bakers WHERE Born < '1960-01-01') SELECT COUNT(*) AS n FROM elder",
         ),
@@ -200,6 +206,23 @@ def test_sql_that_cannot_be_read_is_compared_as_it_stands() -> None:
 )
 def test_a_near_miss_is_no_paraphrase(bakery: Lexicon, held: Pair) -> None:
     assert found(BREADS_OF_LINZ, held, bakery) == ()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT SUM(1) FROM Bakers AS k, Breads AS b WHERE k.BakerID = b.BakerID AND k.Town = 'Linz'",
+        "WITH k AS (SELECT BakerID FROM Bakers WHERE Town = 'Linz') SELECT SUM(1) FROM Breads JOIN k USING (BakerID)",
+    ],
+)
+def test_a_paraphrase_is_found_however_its_tables_are_joined(bakery: Lexicon, sql: str) -> None:
+    held = asked("What number of breads do the bakers from Linz make, please?", sql)
+    assert [leak.rule for leak in found(BREADS_OF_LINZ, held, bakery)] == ["paraphrase"]
+
+
+def test_questions_of_stop_words_alone_are_held_against_each_other_by_these() -> None:
+    assert overlap("Who is it?", "Is it who?") == 100
+    assert overlap("Who is it?", "What are they?") < 60
 
 
 def test_leaks_come_in_the_order_of_the_holdout_then_of_training() -> None:
