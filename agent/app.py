@@ -591,11 +591,15 @@ class App:
         states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
         proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
         if erase:
+            dropped, runs = self._school.erase([episode.sql for episode in episodes])
+            proof.append(f"completion cache: {dropped} replies dropped; files of {runs} runs written anew")
             for what, texts in (
                 ("the questions' words", [episode.question for episode in episodes]),
                 ("their SQL", [episode.sql for episode in episodes]),
             ):
-                held = files_holding(self.folder, texts)
+                held = [
+                    name for folder in (self.folder, *self._school.folders) for name in files_holding(folder, texts)
+                ]
                 proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
         return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))

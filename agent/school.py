@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from agent.learning.crew import Baton, steps
 from agent.learning.evaluating import evaluate
 from agent.learning.hard import ORIGIN, HardReport, ever_wrong, seed_hard
 from agent.learning.judging import Judge, Verdict
+from agent.learning.mistakes import one_spelling
 from agent.learning.mutating import mutated
 from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.report import write_run
@@ -28,7 +30,7 @@ from agent.learning.runs import Plan, QuestionSet, Run, RunError, RunLog
 from agent.learning.seed import Refused, Source
 from agent.learning.steps import Part, Step
 from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions, Witness, train
-from agent.models.cached import CachedModel
+from agent.models.cached import CachedModel, Replies
 from agent.models.patient import PatientModel
 from agent.models.port import Model
 from agent.settings import ROOT
@@ -221,6 +223,28 @@ class School:
         app.bring_up_to_date()
         return report
 
+    def erase(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Take queries out of the completion cache, and write the files of runs anew, from which they are gone.
+
+        Gives how many replies were dropped and how many runs were written. Raises ReplyFileError, RunError.
+        """
+        spelled = partial(one_spelling, dialect=self.app.schema.dialect)
+        dropped = Replies(self._replies, say=self.app.say).drop(texts, spelled=spelled)
+        for folder in self.folders:
+            write_run(folder, self.log.read(folder.name), about=about_of(folder))
+        return dropped, len(self.folders)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where the files of this brain's runs are."""
+        places = (self.app.settings.runs / id for id in self.log.ids())
+        return tuple(place for place in places if place.is_dir())
+
+    @property
+    def _replies(self) -> Path:
+        """The completion cache, which all brains share."""
+        return self.app.settings.runs / "replies.sqlite"
+
     def _held(self, path: Path, only: Sequence[str]) -> tuple[Pair, ...]:
         """The questions of a file whose golds hold; the others are named. Raises QuestionFileError where none does."""
         held, refused = self.confirmed(chosen(path, only))
@@ -231,8 +255,8 @@ class School:
         return held
 
     def _cached(self, model: Model) -> Model:
-        """The model behind the completion cache, which all brains share."""
-        return CachedModel(model, path=self.app.settings.runs / "replies.sqlite", say=self.app.say)
+        """The model behind the completion cache."""
+        return CachedModel(model, path=self._replies, say=self.app.say)
 
 
 def chosen(path: Path, only: Sequence[str] = ()) -> tuple[Pair, ...]:
@@ -251,6 +275,15 @@ def question_set(path: Path, only: Sequence[str] = ()) -> QuestionSet:
     pairs = chosen(path, only)
     digest = hashlib.sha256(path.read_bytes() + "\n".join(only).encode())
     return QuestionSet(path.name, digest.hexdigest(), len(pairs))
+
+
+def about_of(folder: Path) -> Mapping[str, str]:
+    """What the files of a run say of its circumstances; nothing where they cannot be read."""
+    try:
+        about = json.loads((folder / "config.json").read_text("utf-8")).get("about", {})
+    except (OSError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in about.items()}
 
 
 def commit() -> str:

@@ -229,8 +229,9 @@ class RunLog:
 
     def _step(self, content: Mapping[str, Any]) -> Step:
         attempt = self._ledger.attempt(content["attempt"])
-        judged = attempt.settled.get("judged", {}) if attempt and attempt.settled else {}
-        return read_step({**content, **{name: judged.get(name, "") for name in _OF_ATTEMPTS}})
+        judged = attempt.settled.get("judged") if attempt and attempt.settled else None
+        kept = judged if isinstance(judged, dict) else {}
+        return read_step({**content, **{name: kept.get(name, "") for name in _OF_ATTEMPTS}})
 
     def _checkpoint(self, content: Mapping[str, Any]) -> Checkpoint:
         return Checkpoint(
