@@ -8,6 +8,7 @@ which value stands in which row, how many rows there are, what is the largest.
 
 from __future__ import annotations
 
+import itertools
 import random
 import sqlite3
 from collections import Counter, defaultdict
@@ -16,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from agent.database.naming import fold
@@ -25,6 +27,7 @@ from agent.learning.kinds import Reference, Row, TableRows, classify, is_date
 
 _ROUND = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 _TRIES = 20
+_MOST_NEW = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,7 @@ _RECIPES = (
     _Recipe(removed=0.0, repeated=0.30, new=0.40, moved=0.10, nulled=0.10, renamed=False),
     _Recipe(removed=0.20, repeated=0.10, new=0.25, moved=0.35, nulled=0.10, renamed=True),
 )
+_Thing = TypeVar("_Thing", bound=Hashable)
 _VARIED = 8
 """From so many distinct values on, a text column gets values that it did not have."""
 
@@ -220,6 +224,7 @@ class _Remaker:
         self.tables = tables
         self.recipe = recipe
         self.chance = chance
+        self.keys: dict[str, set[Hashable]] = {}
         self.originals = {table.name: [tuple(row.values) for row in table.rows] for table in tables}
         self.texts = {
             (table.name, n): {row.values[n] for row in table.rows} - {None}
@@ -267,18 +272,38 @@ class _Remaker:
                 self._empty(table, n)
 
     def _renamed(self, pool: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
-        """Let the values change places with each other, so that another is the most frequent; some move freely."""
+        """Let the values change places with each other, and some rows take others, so that another is most frequent."""
+        chance = self.chance
         distinct = list(dict.fromkeys(values for values in pool if any(value is not None for value in values)))
-        others = list(distinct)
-        if self.recipe.renamed:
-            self.chance.shuffle(others)
-        to = dict(zip(distinct, others, strict=True))
-        return [
-            self.chance.choice(distinct)
-            if values in to and self.chance.random() < self.recipe.moved
-            else to.get(values, values)
-            for values in pool
-        ]
+        if len(distinct) < 2:
+            return pool
+        known = set(distinct)
+        # Where one column decides another, as city and country, those of the coarsest change places.
+        coarsest = min(range(len(distinct[0])), key=lambda n: len({values[n] for values in distinct} - {None}) or 1_000)
+        groups: dict[Cell, list[tuple[Cell, ...]]] = defaultdict(list)
+        for values in distinct:
+            groups[values[coarsest]].append(values)
+        names = list(groups)
+        to = self._exchanged(names)
+        turns = {name: itertools.cycle(group) for name, group in groups.items()}
+        weights = list(itertools.accumulate(chance.random() ** 3 for _ in names))
+        made = []
+        for values in pool:
+            if chance.random() < self.recipe.moved:
+                made.append(chance.choice(groups[chance.choices(names, cum_weights=weights)[0]]))
+            elif self.recipe.renamed and values in known:
+                made.append(next(turns[to[values[coarsest]]]))
+            else:
+                made.append(values)
+        return made
+
+    def _exchanged(self, things: Sequence[_Thing]) -> dict[_Thing, _Thing]:
+        """Let each take the place of another, and none its own; all stay where they are when the recipe says so."""
+        ring = list(things)
+        if not self.recipe.renamed:
+            return dict(zip(ring, ring, strict=True))
+        self.chance.shuffle(ring)
+        return dict(zip(ring, ring[1:] + ring[:1], strict=True))
 
     def _redated(self, pool: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
         """Let some months have more rows than others, and days be others within their month."""
@@ -351,10 +376,7 @@ class _Remaker:
             if reference.parent is table or _shared(table, number):
                 continue
             used = list(dict.fromkeys(row.parents[number] for row in table.rows if row.parents[number] is not None))
-            others = list(used)
-            if self.recipe.renamed:
-                self.chance.shuffle(others)
-            to = dict(zip(used, others, strict=True))
+            to = self._exchanged([parent for parent in used if parent is not None])
             free = not any(n in columns for columns in table.unique for n in reference.columns)
             parents = [row.parents[number] for row in table.rows]
             if free:
@@ -415,8 +437,7 @@ class _Remaker:
         if not old:
             return
         share = self.recipe.new if table.named else self.recipe.repeated
-        most = 2_000
-        for _ in range(min(most, max(2, round(share * len(old))))):
+        for _ in range(min(_MOST_NEW, max(2, round(share * len(old))))):
             row = self._made(table, old)
             if row is not None:
                 table.rows.append(row)
@@ -431,6 +452,11 @@ class _Remaker:
                 source = chance.choice(old)
                 for n in block:
                     row.values[n] = source.values[n]
+            for n, kind in enumerate(table.kinds):
+                value = row.values[n]
+                if kind == "measure" and isinstance(value, int | float):
+                    less = value * chance.uniform(0.7, 1.0)  # another, so that it does not tie with the row it is from
+                    row.values[n] = round(less) if isinstance(value, int) else round(less, _places(value))
         for block in table.blocks:
             if chance.random() < 0.2 and all(len(self.texts.get((table.name, n), ())) >= _VARIED for n in block):
                 for n in block:
@@ -454,9 +480,10 @@ class _Remaker:
         if own:
             row.values[own[-1]] = self._unused(table, own[-1], row.values[own[-1]], within=row if inside else None)
             return True
-        taken = {_identity(table, one) for one in table.rows} if inside else set()
+        taken = self._taken(table) if inside else set()
         for _ in range(_TRIES):
-            if _identity(table, row) not in taken:
+            if (identity := _identity(table, row)) not in taken:
+                taken.add(identity)
                 return True
             free = [number for number in inside if number != keeping]
             if not free:
@@ -465,11 +492,17 @@ class _Remaker:
             row.parents[number] = self.chance.choice(table.references[number].parent.rows)
         return False
 
+    def _taken(self, table: TableRows) -> set[Hashable]:
+        """The keys of a table, read once when its first new row is made."""
+        if table.name not in self.keys:
+            self.keys[table.name] = {_identity(table, row) for row in table.rows}
+        return self.keys[table.name]
+
     def _unused(self, table: TableRows, n: int, like: Cell, within: Row | None = None) -> Cell:
         rows = table.rows
         if within is not None:
             rows = [r for r in rows if _same_parents(table, r, within)]
-        taken = {row.values[n] for row in rows}
+        taken = dict.fromkeys(row.values[n] for row in rows)  # in order, so that the same seed draws the same
         if isinstance(like, int | float) or (like is None and "INT" in table.types[n].upper()):
             numbers = [value for value in taken if isinstance(value, int | float)]
             step = 1 if within is not None else self.chance.randint(1, 3)
