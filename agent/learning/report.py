@@ -340,11 +340,13 @@ def _barren(run: Run) -> tuple[str, ...]:
 
 def _finding(run: Run, epochs: Sequence[EpochSummary], before: Share | None, after: Share | None) -> str:
     """The one sentence that says what came of it."""
-    whole = [one for one in epochs if one.closed] or list(epochs)
-    if not whole:
+    if not epochs:
         return "Nothing was asked yet."
+    whole = [one for one in epochs if one.closed] or [epochs[0]]
     first, last = whole[0], whole[-1]
     so_far = "" if run.finished is not None else f"So far, in {_count(last.epoch, 'epoch')} of {run.plan.epochs}, "
+    if not last.closed:
+        so_far = "So far, the first epoch not whole yet, "
     begins = so_far or f"In {_count(last.epoch, 'epoch')} "
     model = without_places(run.plan.model)
     if first is last:

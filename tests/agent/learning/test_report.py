@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -50,7 +51,7 @@ def step(question: str, epoch: int = 1, *, right: bool = True, part: Part = "tra
 
 
 def habit(question: str, epoch: int, *, right: bool = True) -> Step:
-    nothing = {"calls": 0, "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "seconds": 0.0}
+    nothing: dict[str, Any] = {"calls": 0, "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "seconds": 0.0}
     return step(question, epoch, right=right, path="habit", approach="", **nothing)
 
 
@@ -82,8 +83,9 @@ RUN = Run(
 
 def test_the_first_sentence_is_the_finding() -> None:
     assert summary(RUN).finding == (
-        "In 2 epochs 0.5b went from 1 of 3 (33 %) training questions right to 3 of 3 (100 %); on the holdout, from which "
-        "nothing was learned, from 0 of 2 (0 %) before training to 1 of 2 (50 %) after it (95 % interval 9 % to 91 %)."
+        "In 2 epochs 0.5b went from 1 of 3 (33 %) training questions right to 3 of 3 (100 %); on the holdout, from "
+        "which nothing was learned, from 0 of 2 (0 %) before training to 1 of 2 (50 %) after it (95 % interval 9 % to "
+        "91 %)."
     )
     assert markdown(summary(RUN), about={}).splitlines()[2] == summary(RUN).finding
 
@@ -158,6 +160,14 @@ def test_the_last_whole_epoch_is_told_not_one_that_was_only_begun() -> None:
     assert sum(one.asked for one in told.types) == 3 and not told.epochs[-1].closed
     text = markdown(told, about={})
     assert "| 3, not whole |" in text and "`hebbql train --resume r1`" in text
+
+
+def test_an_epoch_that_is_not_whole_is_not_told_as_if_it_were() -> None:
+    run = replace(RUN, steps=(step("a"), step("b", right=False)), checkpoints=(), finished=None)
+    told = summary(run).finding
+    assert told.startswith(
+        "So far, the first epoch not whole yet, 0.5b answered 1 of 2 (50 %) training questions right"
+    )
 
 
 def test_every_forget_event_and_seeding_stands_there_with_its_why() -> None:
