@@ -126,8 +126,7 @@ class School:
         if app.budget is not None:
             app.budget.charge(run.cost_usd)
         model = baton.model(PatientModel(through(app.model), patience=options.patience, say=app.say))
-        if run.plan.cache:
-            model = self._cached(model)
+        kept = self._cached(model) if run.plan.cache else None
         care = Care(
             ledger=app.ledger,
             synapses=app.synapses,
@@ -146,7 +145,8 @@ class School:
                 learner = (
                     self._learner(run.id, pair, epoch) if part == "training" else self._witness(run.id, pair, epoch)
                 )
-                *_, attempt = app.ask(pair.question, arm=MEMORY, model=model, journal=learner)
+                asked = kept.asked_by(f"{run.id} {epoch} {part} {pair.id}") if kept else model
+                *_, attempt = app.ask(pair.question, arm=MEMORY, model=asked, journal=learner)
                 if not learner.judged:
                     raise Paused(attempt.message)
                 return learner.judged[-1]
@@ -254,9 +254,14 @@ class School:
             raise QuestionFileError(f"No gold of {path} holds on this database, so there is nothing to ask.")
         return held
 
-    def _cached(self, model: Model) -> Model:
+    def _cached(self, model: Model) -> CachedModel:
         """The model behind the completion cache."""
-        return CachedModel(model, path=self._replies, say=self.app.say)
+        charge = self.app.budget.charge if self.app.budget else _nothing
+        return CachedModel(model, path=self._replies, say=self.app.say, charge=charge)
+
+
+def _nothing(_cost: float) -> None:
+    """Nobody keeps a budget."""
 
 
 def chosen(path: Path, only: Sequence[str] = ()) -> tuple[Pair, ...]:
