@@ -196,6 +196,11 @@ class Budget:
     def spent_usd(self) -> float:
         return self._spent
 
+    def charge(self, amount: float) -> None:
+        """Count money that was spent before this process began, in US dollars."""
+        with self._lock:
+            self._spent += amount
+
     @contextmanager
     def reserved(self, most: float | None, model: str) -> Iterator[Bill]:
         """Set aside what one request can cost at most, and settle when it is over.
@@ -277,9 +282,7 @@ class RetryPolicy:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.again),
             wait=lambda state: self.wait(state.attempt_number, _failure_of(state).after),
-            stop=lambda state: (
-                state.attempt_number >= most or self.clock() + state.upcoming_sleep > end - SHORTEST_TRY
-            ),
+            stop=lambda state: state.attempt_number >= most or self.clock() + state.upcoming_sleep > end - SHORTEST_TRY,
             sleep=self.sleep,
             reraise=True,
         )
