@@ -35,6 +35,7 @@ from agent.learning.arms import MEMORY, SCHEMA, Arm, Episodes
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
+from agent.learning.runs import RunError
 from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
 from agent.models.choosing import ModelListing, choose, is_hosted, list_models, needs_pull
@@ -87,7 +88,7 @@ __all__ = [
 """What the doors see."""
 
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
-FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError)
+FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError)
 
 _MANY_CHANGES = 40
 _SHORTEST_ID = 4
