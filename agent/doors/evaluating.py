@@ -71,6 +71,7 @@ def evaluate(
 
     with failures(as_json):
         read = settings(db, brain, model)
+        load_app().check_question("Is the model known?", read)
         chosen = _arms(arms, as_json)
         path = questions or shipped_questions(read, "holdout")
         if path is None:

@@ -116,15 +116,22 @@ def train(
         )
     with failures(as_json):
         read = settings(db, brain, model, max_cost=max_cost)
+        load_app().check_question("Is the model known?", read)
     files = _files(read, train_file, holdout)
     if files is None:
-        _refuse("Say what to learn from: --train FILE, JSON lines with id, question and sql.", as_json)
+        what = "--published asks the shipped database. For another" if published else "Say what to learn from"
+        _refuse(f"{what}: --train FILE, JSON lines with id, question and sql.", as_json)
     from agent.learning.runs import RunError
+    from agent.learning.subsets import Subset, read_subset
     from agent.learning.training import TrainingOptions
 
+    with failures(as_json):
+        only = read_subset(files[0].with_name("published.toml")) if published else Subset((), ())
     options = TrainingOptions(
         training=files[0],
         holdout=files[1],
+        only_training=only.training,
+        only_holdout=only.holdout,
         epochs=epochs,
         seed=seed,
         checkpoint=checkpoint,
