@@ -217,9 +217,8 @@ class Care:
 
     def _forget(self, entry: Transaction, run: Run, told: Forgotten, lesson: Lesson | None) -> bool:
         """Forget an episode that is still remembered, and learn what it teaches."""
-        if not entry.is_active(UUID(told.episode)):
+        if not entry.forget(UUID(told.episode), f"in training {run.id}: {told.why}"):
             return False
-        entry.forget(UUID(told.episode), f"in training {run.id}: {told.why}")
         if lesson is not None:
             Lessons(self.ledger).learn(entry, lesson)
         return True

@@ -17,7 +17,7 @@ from agent.attempt import Attempt
 from agent.database.fingerprint import fingerprint
 from agent.database.guard import check
 from agent.database.reading import Database, open_database
-from agent.database.result import Result
+from agent.database.result import QueryFailed, Result
 from agent.database.skeleton import normalise, skeleton
 from agent.drafting.approaches import approach_named
 from agent.journal import LedgerJournal
@@ -157,6 +157,8 @@ def test_after_a_change_a_bucket_has_a_fresh_start() -> None:
     later = replace(changed, steps=(*changed.steps, *[step(2, WRONG)] * 2))
     assert len(newest(later, "b")) == 2 and not keeps_failing(later, "b", ())
     assert keeps_failing(replace(later, steps=(*later.steps, step(2, WRONG))), "b", ())
+    within = replace(changed, checkpoints=(Checkpoint(1, 3, False, CHANGED),), steps=(*steps[:3],) * 2)
+    assert len(newest(within, "b")) == 3 and keeps_failing(within, "b", ())
     seeded = replace(changed, checkpoints=(Checkpoint(1, 6, True, seeded=(Seeded("e", "b", "q", "it failed"),)),))
     assert not keeps_failing(seeded, "b", ())
     nothing = replace(changed, checkpoints=(Checkpoint(1, 6, True),))
@@ -222,11 +224,12 @@ class Night:
     pairs: tuple[Pair, ...]
     vouched: tuple[Pair, ...] = ()
     plan: Plan = PLAN
+    id: str = "r1"
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def __post_init__(self) -> None:
         self.log = RunLog(self.bakery.ledger)
-        self.run = self.log.begin("r1", self.plan)
+        self.run = self.log.begin(self.id, self.plan)
 
     @property
     def care(self) -> Care:
@@ -292,7 +295,7 @@ class Night:
 
     def answered(self, question: Pair, *, shown: Iterable[Episode], right: bool = False, epoch: int = 1) -> None:
         """A question was asked, with some episodes shown, and judged."""
-        understood, id = self.bakery.understand(question.question), f"a{next(self.ids)}"
+        understood, id = self.bakery.understand(question.question), f"{self.id} a{next(self.ids)}"
         bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
         recalled = [{"episode": str(one.id)} for one in shown]
         body = {"path": "model", "approach": "direct", "drafts": [{}], "recalled": recalled, "question": id}
@@ -317,9 +320,9 @@ class Night:
 
 @pytest.fixture
 def night(bakery: Bakery, judge: Judge) -> Callable[..., Night]:
-    def make(*pairs: Pair, vouched: tuple[Pair, ...] = (), **changed: Any) -> Night:
+    def make(*pairs: Pair, vouched: tuple[Pair, ...] = (), id: str = "r1", **changed: Any) -> Night:
         plan = replace(PLAN, **changed)
-        return Night(bakery=bakery, judge=judge, pairs=pairs or BREADS, vouched=vouched, plan=plan)
+        return Night(bakery=bakery, judge=judge, pairs=pairs or BREADS, vouched=vouched, plan=plan, id=id)
 
     return make
 
@@ -428,6 +431,37 @@ def test_a_right_answer_to_a_training_question_stays_whatever_came_of_it(
     assert going.check(3).forgotten == () and going.state(good) == "active"
 
 
+def test_an_episode_is_not_judged_while_the_database_is_out_of_reach_or_the_gold_says_nothing(
+    night: Callable[..., Night], bakery: Bakery, judge: Judge
+) -> None:
+    lucky = episode(bakery, ALL.question, LUCKY)
+    bakery.remember([lucky])
+    going = night(replace(ALL, sql="SELECT COUNT(*) FROM Loaves"))
+    going.answered(ALL, shown=[lucky])
+    assert going.check().forgotten == (), "there is nothing to judge it by"
+
+    def locked(_sql: str) -> Result:
+        raise QueryFailed("The database is locked.", kind="locked")
+
+    later = Night(bakery=bakery, judge=Judge(run=locked, copies=judge.copies), pairs=BREADS, id="r2")
+    later.answered(ALL, shown=[lucky])
+    assert later.check().forgotten == (), "it could not be run"
+    later.judge = judge
+    assert [gone.episode for gone in later.check().forgotten] == [str(lucky.id)]
+
+
+def test_an_episode_is_right_if_any_training_question_of_its_wording_says_so(
+    night: Callable[..., Night], bakery: Bakery
+) -> None:
+    good = episode(bakery, ALL.question, ALL.sql)
+    bakery.remember([good])
+    other = pair("other", ALL.question.upper(), "SELECT COUNT(*) + 1 FROM Breads")
+    for number, pairs in enumerate(((ALL, other), (other, ALL))):
+        going = night(*pairs, id=f"r{number}")
+        going.answered(ALL, shown=[good])
+        assert going.check().forgotten == ()
+
+
 def test_an_answer_that_no_training_question_asks_for_goes_by_its_own_record(
     night: Callable[..., Night], bakery: Bakery
 ) -> None:
@@ -483,7 +517,9 @@ def test_an_episode_is_judged_by_a_vouched_pair_as_well_and_that_is_not_seeded(
     for _ in range(4):
         going.answered(ALL, shown=[good, lucky])
     checked = going.check(closes=True)
-    assert [gone.episode for gone in checked.forgotten] == [str(lucky.id)] and going.state(good) == "active"
+    [gone] = checked.forgotten
+    assert gone.episode == str(lucky.id) and gone.why.startswith("its own answer is wrong")
+    assert going.state(good) == "active"
     assert [one.question for one in checked.seeded] == [ALL.question]
 
 
@@ -599,6 +635,9 @@ def test_a_gold_that_does_not_hold_is_refused_and_named(night: Callable[..., Nig
     assert [one.question for one in checked.seeded] == [DEAR.question]
     [refused] = checked.refused
     assert refused.startswith("all: Right on this data only")
+    going.answered(lucky, shown=[], epoch=2)
+    going.answered(DEAR, shown=[], epoch=2)
+    assert going.check(2, closes=True).refused == (), "it is named once"
 
 
 def test_what_the_plan_turns_off_is_not_done(night: Callable[..., Night], bakery: Bakery) -> None:

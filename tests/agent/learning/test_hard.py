@@ -148,6 +148,12 @@ def test_a_pair_that_was_forgotten_is_refused_in_any_spelling(bakery: Bakery, ju
     assert report.remembered == 0 and questions(bakery) == []
 
 
+def test_two_lines_of_one_pair_count_once(bakery: Bakery, judge: Judge) -> None:
+    fail(bakery, ALL.question)
+    report = seed(bakery, judge, ALL, replace(ALL, id="again"), DEAR)
+    assert report.remembered == 2 and questions(bakery) == [ALL.question, DEAR.question]
+
+
 def test_a_hard_bucket_without_a_gold_is_named(bakery: Bakery, judge: Judge) -> None:
     bucket = fail(bakery, "List all bakers")
     before = bakery.ledger.head()
