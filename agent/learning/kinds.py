@@ -154,3 +154,12 @@ def _decides(rows: Sequence[Row], a: int, b: int) -> bool:
 def _precedes(rows: Sequence[Row], a: int, b: int) -> bool:
     pairs = [(str(r.values[a]), str(r.values[b])) for r in rows if r.values[a] is not None and r.values[b] is not None]
     return bool(pairs) and sum(x <= y for x, y in pairs) >= 0.95 * len(pairs)
+
+
+def digits_after_point(value: float) -> int:
+    """How many digits a number is written with after its point, six at most.
+
+    >>> digits_after_point(2.50), digits_after_point(3), digits_after_point(1 / 3)
+    (1, 0, 6)
+    """
+    return len(f"{value:.6f}".partition(".")[2].rstrip("0"))

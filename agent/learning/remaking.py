@@ -23,7 +23,7 @@ from urllib.parse import quote
 from agent.database.naming import fold
 from agent.database.result import Cell
 from agent.database.schema import Schema
-from agent.learning.kinds import Reference, Row, TableRows, classify, is_date
+from agent.learning.kinds import Reference, Row, TableRows, classify, digits_after_point, is_date
 
 _ROUND = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 _TRIES = 20
@@ -334,7 +334,7 @@ class _Remaker:
         numbers = [v for row in table.rows if isinstance(v := row.values[n], int | float)]
         least, most = min(numbers), max(numbers)
         whole = all(isinstance(value, int) for value in numbers)
-        places = 0 if whole else min(6, max(_places(value) for value in numbers))
+        places = 0 if whole else min(6, max(digits_after_point(value) for value in numbers))
         ranked = sorted(numbers)
         low, high = ranked[len(ranked) // 20], ranked[-1 - len(ranked) // 20]
         taken = set(ranked[-3:]) | set(ranked[:3])
@@ -456,7 +456,7 @@ class _Remaker:
                 value = row.values[n]
                 if kind == "measure" and isinstance(value, int | float):
                     less = value * chance.uniform(0.7, 1.0)  # another, so that it does not tie with the row it is from
-                    row.values[n] = round(less) if isinstance(value, int) else round(less, _places(value))
+                    row.values[n] = round(less) if isinstance(value, int) else round(less, digits_after_point(value))
         for block in table.blocks:
             if chance.random() < 0.2 and all(len(self.texts.get((table.name, n), ())) >= _VARIED for n in block):
                 for n in block:
@@ -626,7 +626,3 @@ def _shifted(value: Cell, days: int) -> Cell:
     text = str(value)
     moved = date(int(text[:4]), int(text[5:7]), int(text[8:10])) + timedelta(days=days)
     return moved.isoformat() + text[10:] if moved.isoformat()[:4] == text[:4] else value
-
-
-def _places(value: float) -> int:
-    return len(repr(round(float(value), 6)).partition(".")[2].rstrip("0"))

@@ -8,6 +8,7 @@ from the tables under it.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent.database.result import Cell, QueryFailed, Result
-from agent.database.schema import Schema, Table
-from agent.learning.kinds import Reference, Row, TableRows, classify
+from agent.database.result import Cell, QueryFailed, QueryRejected, Result
+from agent.database.schema import ForeignKey, Schema, Table
+from agent.learning.kinds import Reference, Row, TableRows, classify, digits_after_point
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -42,10 +43,10 @@ def shadows(database: Runs, *, count: int, seed: int) -> tuple[Callable[[str], R
 
     What the tables look like is learnt from some rows of each. A table that cannot be read stays as it is.
     """
-    sampled = _sample(database)
+    sampled, views = _sample(database), _views(database)
     made = []
     for number in range(count):
-        shadow = _Shadow(database.schema, sampled, number, random.Random(f"{seed}:{number}"))
+        shadow = _Shadow(database.schema, sampled, views, number, random.Random(f"{seed}:{number}"))
         made.append(partial(_run, database, shadow))
     return tuple(made)
 
@@ -91,6 +92,7 @@ def _sample(database: Runs) -> dict[str, _Known]:
             except QueryFailed:
                 continue
             highest[table.name] = most if isinstance(most, int) and most < 1 << 30 else None
+    tables = {table.name: table for table in schema.tables}
     for table in schema.tables:
         for foreign in table.foreign_keys:
             own, parent = made.get(table.name), made.get(foreign.referred_table)
@@ -99,7 +101,8 @@ def _sample(database: Runs) -> dict[str, _Known]:
             if set(foreign.columns) <= set(own.columns) and set(foreign.referred_columns) <= set(parent.columns):
                 here = tuple(map(own.columns.index, foreign.columns))
                 there = tuple(map(parent.columns.index, foreign.referred_columns))
-                own.references.append(Reference(here, parent, there))
+                least = _fewest_children(database, table, foreign, tables[foreign.referred_table])
+                own.references.append(Reference(here, parent, there, least))
     for own in made.values():
         classify(own)
     return {
@@ -109,11 +112,66 @@ def _sample(database: Runs) -> dict[str, _Known]:
     }
 
 
+def _fewest_children(database: Runs, child: Table, foreign: ForeignKey, parent: Table) -> int:
+    """How many rows refer to each row of the parent at least; 0 where that cannot be found out."""
+    schema = database.schema
+    columns = ", ".join(map(_quoted, foreign.columns))
+    pairs = " AND ".join(
+        f"c.{_quoted(a)} = p.{_quoted(b)}" for a, b in zip(foreign.columns, foreign.referred_columns, strict=True)
+    )
+    source = _written(child, schema)
+    try:
+        missing = database.run(
+            f"SELECT 1 FROM {_written(parent, schema)} AS p "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {source} AS c WHERE {pairs}) LIMIT 1"
+        )
+        if missing.rows:
+            return 0
+        known = " AND ".join(f"{_quoted(name)} IS NOT NULL" for name in foreign.columns)
+        grouped = f"SELECT COUNT(*) AS n FROM {source} WHERE {known} GROUP BY {columns}"
+        fewest = database.run(f"SELECT MIN(n) FROM ({grouped}) AS g").rows[0][0]
+    except QueryFailed:
+        return 0
+    return fewest if isinstance(fewest, int) else 0
+
+
+def _views(database: Runs) -> dict[str, exp.Expr]:
+    """Read what the views select; one that cannot be read is left out."""
+    from sqlglot import exp
+
+    from agent.database.guard import parse_query, parse_statement
+
+    schema, found = database.schema, {}
+    for table in schema.tables:
+        if not table.is_view:
+            continue
+        try:
+            if schema.dialect == "sqlite":
+                made = parse_statement(table.ddl, schema.dialect)
+                body = made.args.get("expression")
+                names = [column.name for column in made.this.expressions] if isinstance(made.this, exp.Schema) else []
+                if names or body is None:
+                    continue
+            else:
+                name = _written(table, schema).replace("'", "''")
+                told = database.run(f"SELECT pg_get_viewdef(CAST('{name}' AS regclass))").rows[0][0]
+                body = parse_query(str(told), schema.dialect)
+            _real_tables(body.copy(), schema)
+        except (QueryRejected, QueryFailed):
+            continue
+        found[table.name] = body
+    return found
+
+
 class _Shadow:
     """Rewrites queries for one copy."""
 
-    def __init__(self, schema: Schema, known: dict[str, _Known], number: int, chance: random.Random) -> None:
+    def __init__(
+        self, schema: Schema, known: dict[str, _Known], views: dict[str, exp.Expr], number: int, chance: random.Random
+    ) -> None:
         self._schema = schema
+        self._views = views
+        self._order = [table.name for table in schema.tables]
         self._postgres = schema.dialect == "postgres"
         self._known = known
         self._kept = _KEPT[number % len(_KEPT)]
@@ -129,33 +187,52 @@ class _Shadow:
         Raises:
             QueryRejected: it cannot be read.
         """
-        from sqlglot import exp
 
         from agent.database.dialects import dialect
         from agent.database.guard import parse_query
 
         tree = parse_query(sql, self._schema.dialect)
+        clauses: dict[str, str] = {}
+        self._replace(tree, clauses)
+        written = tree.sql(dialect(self._schema.dialect), comments=False)
+        if not clauses:
+            return written
+        listed = ", ".join(f"{_quoted(self._name(table))} AS ({body})" for table, body in clauses.items())
+        found = re.match(r"WITH (RECURSIVE )?", written)
+        if found:
+            return f"WITH {found[1] or ''}{listed}, {written[found.end() :]}"
+        return f"WITH {listed} {written}"
+
+    def _replace(self, tree: exp.Expr, clauses: dict[str, str]) -> None:
+        """Let a query read the shadows of its tables; put into `clauses` what these are, each after those it reads."""
+        from sqlglot import exp
+
+        from agent.database.dialects import dialect
+
         used: dict[str, str] = {}
         for node, table in _real_tables(tree, self._schema):
-            if table.name not in self._bodies:
-                continue
-            name = used.setdefault(table.name, f"shadow_{list(self._known).index(table.name)}_{self._salt}")
+            view = self._views.get(table.name)
+            if table.name not in clauses:
+                if view is not None:
+                    body = view.copy()
+                    self._replace(body, clauses)
+                    clauses[table.name] = body.sql(dialect(self._schema.dialect), comments=False)
+                elif table.name in self._bodies:
+                    clauses[table.name] = self._bodies[table.name]
+                else:
+                    continue
+            name = used.setdefault(self._name(table.name), table.name)
             if node.args.get("alias") is None:
                 node.set("alias", exp.TableAlias(this=node.this.copy()))
-            node.set("this", exp.to_identifier(name, quoted=True))
+            node.set("this", exp.to_identifier(self._name(name), quoted=True))
             node.set("db", None)
         for column in tree.find_all(exp.Column):
             column.set("db", None)
         if self._postgres:
-            self._group_by_all(tree, {name: table for table, name in used.items()})
-        written = tree.sql(dialect(self._schema.dialect), comments=False)
-        if not used:
-            return written
-        clauses = ", ".join(f"{_quoted(name)} AS ({self._bodies[table]})" for table, name in used.items())
-        found = re.match(r"WITH (RECURSIVE )?", written)
-        if found:
-            return f"WITH {found[1] or ''}{clauses}, {written[found.end() :]}"
-        return f"WITH {clauses} {written}"
+            self._group_by_all(tree, used)
+
+    def _name(self, table: str) -> str:
+        return f"shadow_{self._order.index(table)}_{self._salt}"
 
     def _group_by_all(self, tree: exp.Expr, names: dict[str, str]) -> None:
         """Where a query groups by a key, group by the other columns too: only of a table it is known to decide them."""
@@ -170,7 +247,7 @@ class _Shadow:
             grouped = {column.name: column.table for column in group.expressions if isinstance(column, exp.Column)}
             for source in sources:
                 table = names.get(source.name) if isinstance(source, exp.Table) else None
-                if table is None:
+                if table is None or table not in self._known:
                     continue
                 columns = self._known[table].table.columns
                 key = [column.name for column in columns if column.primary_key]
@@ -209,14 +286,18 @@ class _Shadow:
         names = [_quoted(name) for name in sample.columns]
         identity = [names[n] for n in sample.key] or names
         source = _written(table, self._schema)
-        keep = "" if sample.named else f" WHERE {self._keeping(known, identity)}"
+        condition = self._keeping(known, identity)
+        keep = f" WHERE {condition}" if condition else ""
         moving = [n for block in sample.blocks if self._chance.random() < 0.6 for n in block]
         for reference in sample.references:
             held = any(n in sample.key for n in reference.columns) or reference.parent is sample
             if not held and self._chance.random() < 0.6:
                 moving += [n for n in reference.columns if n not in moving]
         values = dict(enumerate(names))
-        changes = {n: self._changed(known, n, "r." + names[n], identity) for n in range(width)}
+        changes = {
+            n: self._emptied(known, n, self._changed(known, n, "r." + names[n], identity), identity)
+            for n in range(width)
+        }
         then = ", ".join(f"CAST({name} AS text)" for name in identity)
         numbered = f"row_number() OVER (ORDER BY {self._hash(identity, 'a')}, {then}) AS n"
         other = f"row_number() OVER (ORDER BY {self._hash(identity, 'b')}, {then}) AS n"
@@ -242,23 +323,52 @@ class _Shadow:
         return body
 
     def _keeping(self, known: _Known, identity: Sequence[str]) -> str:
-        """The condition that a row stays: by its own hash, and those of the rows that it refers to."""
-        conditions = [f"{self._hash(identity, 'k')} < {self._kept}"]
+        """The condition that a row stays: by its own hash, and those of the rows it refers to; empty where all do."""
+        share = self._share(known)
+        conditions = [f"{self._hash(identity, 'k')} < {share}"] if share < 1 else []
         for reference in known.sample.references:
             parent = self._known.get(reference.parent.name)
-            if parent is None or parent.sample.named or reference.parent is known.sample:
+            if parent is None or reference.parent is known.sample:
+                continue
+            inner = self._keeping(parent, [_quoted(parent.sample.columns[n]) for n in parent.sample.key])
+            if not inner:
                 continue
             columns = ", ".join(_quoted(known.sample.columns[n]) for n in reference.columns)
             names = ", ".join(_quoted(parent.sample.columns[n]) for n in reference.referred)
-            inner = self._keeping(parent, [_quoted(parent.sample.columns[n]) for n in parent.sample.key])
             missing = " OR ".join(f"{_quoted(known.sample.columns[n])} IS NULL" for n in reference.columns)
             source = _written(parent.table, self._schema)
             conditions.append(f"({missing} OR ({columns}) IN (SELECT {names} FROM {source} WHERE {inner}))")
         return " AND ".join(conditions)
 
+    def _share(self, known: _Known) -> float:
+        """How many rows of a table stay. A row that its parent may not be without stays as long as the parent does."""
+        sample = known.sample
+        if any(reference.least for reference in sample.references) or self._is_in_ring(known):
+            return 1.0
+        if not sample.named:
+            return self._kept
+        children = [one for one in self._known.values() if any(r.parent is sample for r in one.sample.references)]
+        return 0.9 if not self._doubled(known) and not any(one.sample.named for one in children) else 1.0
+
+    def _is_in_ring(self, known: _Known) -> bool:
+        """Whether the references of a table lead back to it."""
+        seen: list[TableRows] = []
+        waiting = [reference.parent for reference in known.sample.references]
+        while waiting:
+            table = waiting.pop()
+            if table is known.sample:
+                return True
+            if table not in seen:
+                seen.append(table)
+                waiting += [reference.parent for reference in table.references]
+        return False
+
     def _doubled(self, known: _Known) -> bool:
         """Whether some rows of a table come twice, the second time with a key and names of their own."""
-        return known.sample.named and known.highest is not None and known.sample.kinds[known.sample.key[0]] == "key"
+        sample = known.sample
+        into = [r for one in self._known.values() for r in one.sample.references if r.parent is sample]
+        enough = all(r.least != 1 for r in into)
+        return sample.named and known.highest is not None and sample.kinds[sample.key[0]] == "key" and enough
 
     def _is_doubled(self, columns: Sequence[str]) -> str:
         return f"{self._hash(columns, 'd')} < {self._new}"
@@ -271,6 +381,16 @@ class _Shadow:
             return f"substr({name}, 3) || substr({name}, 1, 2)"
         return name
 
+    def _emptied(self, known: _Known, n: int, changed: str, identity: Sequence[str]) -> str:
+        """Where a column has NULLs, let it have some more."""
+        sample = known.sample
+        own = ["r." + one for one in identity]
+        if sample.kinds[n] not in ("text", "code", "date", "measure") or sample.required[n]:
+            return changed
+        if all(row.values[n] is not None for row in sample.rows):
+            return changed
+        return f"CASE WHEN {self._hash(own, f'n{n}')} < {self._new / 3} THEN NULL ELSE {changed} END"
+
     def _changed(self, known: _Known, n: int, name: str, identity: Sequence[str]) -> str:
         """The expression for a column whose values change without changing rows."""
         sample, kind = known.sample, known.sample.kinds[n]
@@ -279,18 +399,29 @@ class _Shadow:
         if kind == "reference":
             return self._referring(known, n, name, own)
         if kind == "measure":
-            factor = f"(1.0 - 0.2 * {self._hash(own, f'm{n}')})"
-            if not self._postgres:
-                whole = all(isinstance(row.values[n], int | None) for row in sample.rows)
-                return f"CAST(round({name} * {factor}) AS INTEGER)" if whole else f"round({name} * {factor}, 2)"
-            digits = "" if _is_whole(declared) else ", 2"
-            return f"CAST(round(CAST({name} AS numeric) * CAST({factor} AS numeric){digits}) AS {declared})"
+            return self._rescaled(sample, n, name, own)
         if kind == "date":
             block = next(block for block in sample.blocks if n in block)
             return self._redated(name, f"r.{_quoted(sample.columns[block[0]])}", declared, own)
         if kind in ("text", "code") and (n,) in sample.blocks:
             return self._relabelled(sample, n, name)
         return name
+
+    def _rescaled(self, sample: TableRows, n: int, name: str, own: Sequence[str]) -> str:
+        """A number a little nearer to nought, some of them round ones, with as many digits as the column has."""
+        numbers = [abs(v) for row in sample.rows if isinstance(v := row.values[n], int | float) and v]
+        places = min(4, max((digits_after_point(number) for number in numbers), default=0))
+        unit = 10 ** int(math.log10(sorted(numbers)[len(numbers) // 2])) if numbers and max(numbers) >= 1 else 1
+        factor = f"(1.0 - 0.2 * {self._hash(own, f'm{n}')})"
+        number = f"CAST({name} AS numeric)" if self._postgres else name
+        factor = f"CAST({factor} AS numeric)" if self._postgres else factor
+        near, round_ = f"round({number} * {factor}, {places})", f"round({number} * {factor} / {unit}.0) * {unit}"
+        picked = f"{self._hash(own, f'p{n}')} < 0.25 AND {round_} <> 0"
+        changed = f"CASE WHEN {picked} THEN {round_} ELSE {near} END"
+        if self._postgres:
+            return f"CAST({changed} AS {sample.types[n]})"
+        whole = all(isinstance(row.values[n], int | None) for row in sample.rows)
+        return f"CAST({changed} AS INTEGER)" if whole else changed
 
     def _redated(self, name: str, first: str, declared: str, own: Sequence[str]) -> str:
         """Another day in the month of the first of the dates that move together; the others keep their distance."""
@@ -314,10 +445,10 @@ class _Shadow:
             if reference.columns != (n,) or parent is None or reference.parent is known.sample:
                 continue
             if reference.referred == parent.sample.key and self._doubled(parent):
-                return (
-                    f"CASE WHEN {self._is_doubled([name])} AND {self._hash(own, f'c{n}')} < 0.5 "
-                    f"THEN {name} + {parent.highest} ELSE {name} END"
-                )
+                drawn = self._hash(own, f"c{n}")
+                second = f"row_number() OVER (PARTITION BY {name} ORDER BY {drawn}) % 2 = 0"
+                picked = f"{self._is_doubled([name])} AND {second}"
+                return f"CASE WHEN {picked} THEN {name} + {parent.highest} ELSE {name} END"
         return name
 
     def _relabelled(self, sample: TableRows, n: int, name: str) -> str:
@@ -369,7 +500,3 @@ def _written(table: Table, schema: Schema) -> str:
     if schema.dialect == "sqlite":
         return f"main.{_quoted(table.name)}"
     return f"{_quoted(table.namespace)}.{_quoted(table.name.removeprefix(f'{table.namespace}.'))}"
-
-
-def _is_whole(declared: str) -> bool:
-    return bool(re.match(r"(SMALL|BIG)?INT", declared, re.IGNORECASE))
