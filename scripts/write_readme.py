@@ -27,6 +27,7 @@ TEN = REFERENCE / "ten-questions.json"
 TRANSCRIPT = REFERENCE / "transcript.txt"
 HABIT = REFERENCE / "habit.txt"
 CHAT = REFERENCE / "chat.txt"
+NIGHT = "night"
 MODELS = ("1.5b", "0.5b")
 BUCKET_PARTS = {
     "all": "the team's own, tuned on",
@@ -174,7 +175,7 @@ def _buckets_part() -> str:
 def _help_part() -> str:
     code = "from agent.doors.cli import main; main()"
     shown = []
-    for command in ((), ("ask",), ("feedback",), ("forget",)):
+    for command in ((), ("ask",), ("feedback",), ("forget",), ("train",), ("evaluate",), ("seed",)):
         done = subprocess.run(
             [sys.executable, "-c", code, *command, "--help"],
             cwd=ROOT,
@@ -215,6 +216,45 @@ def _approaches_part() -> str:
     return "\n".join(lines)
 
 
+def _night_part() -> str:
+    """What the published runs came to: a folder each below runs/reference/, as `scripts/night.py --write` leaves it."""
+    nights = sorted(REFERENCE.glob("*/report.json"), key=lambda path: (path.parent.name != NIGHT, path.parent.name))
+    if not nights:
+        return "No run is published yet."
+    return "\n\n".join(_one_night(path.parent) for path in nights)
+
+
+def _one_night(folder: Path) -> str:
+    """The finding of a run, and the table of arms of the evaluation beside it."""
+    name, place = folder.name, folder.relative_to(ROOT)
+    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    more = [f"[report]({place}/report.md)"]
+    evaluated = folder / "evaluation.json"
+    if evaluated.is_file():
+        more.append(f"[evaluation]({place}/evaluation.md)")
+    parts = [f"**{name}**: {told['finding']} ({', '.join(more)})"]
+    if name == NIGHT:
+        parts.append(f"![Right answers by epoch]({place}/curve.svg)")
+    if evaluated.is_file():
+        parts.append(_arms_table(json.loads(evaluated.read_text(encoding="utf-8"))))
+    return "\n\n".join(parts)
+
+
+def _arms_table(found: dict[str, Any]) -> str:
+    against = {one["arm"]: one["difference"] for one in found["comparisons"] if one["against"] == "schema"}
+    lines = ["| arm | shown to the model | right | 95 % interval | points more than schema |", f"|{'---|' * 5}"]
+    for arm in found["arms"]:
+        share, gain = arm["share"], against.get(arm["arm"])
+        span = f"{share['interval']['low']:.0%} to {share['interval']['high']:.0%}"
+        points = ""
+        if gain is not None:
+            low, high = (100 * gain["interval"][end] for end in ("low", "high"))
+            points = f"{100 * gain['value']:+.0f} ({low:+.0f} to {high:+.0f})"
+        right = f"{share['right']} of {share['total']} ({share['value']:.0%})"
+        lines.append(f"| {arm['arm']} | {arm['about']} | {right} | {span} | {points} |")
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "transcript": _transcript_part,
     "ten questions": _ten_part,
@@ -224,6 +264,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "chat": _chat_part,
     "speed": _speed_part,
     "approaches": _approaches_part,
+    "night": _night_part,
     "help": _help_part,
 }
 

@@ -21,7 +21,8 @@ main()
 
 
 @pytest.mark.parametrize(
-    "command", ["", "ask", "teach", "feedback", "forget", "seed", "doctor", "models", "models pull"]
+    "command",
+    ["", "ask", "teach", "feedback", "forget", "seed", "train", "evaluate", "doctor", "models", "models pull"],
 )
 def test_help_of_every_command_works_and_loads_nothing_heavy(home: Home, command: str) -> None:
     said, loaded = _loaded(home, *command.split(), "--help")
