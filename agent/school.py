@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from agent.learning.mistakes import one_spelling
 from agent.learning.mutating import mutated
 from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.report import write_run
-from agent.learning.runs import Plan, QuestionSet, Run, RunError, RunLog
+from agent.learning.runs import Pause, Plan, QuestionSet, Run, RunError, RunLog
 from agent.learning.seed import Refused, Source
 from agent.learning.steps import Part, Step
 from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions, Witness, train
@@ -168,8 +168,10 @@ class School:
 
     def _pause(self, run: Run, reason: str, folder: Path, about: Mapping[str, str]) -> Run:
         """Write down that a run stops, as far as there is room for it."""
-        with suppress(BrainError):
+        try:
             run = self.log.pause(run, reason)
+        except BrainError:
+            run = replace(run, pauses=(*run.pauses, Pause(reason, time.time())))
         with suppress(RunError):
             write_run(folder, run, about=about)
         return run

@@ -163,7 +163,12 @@ def explained(engine: Engine) -> Iterator[None]:
             raise BrainUnwritableError(
                 f"{where} cannot be written ({why}). Change its rights, or name another place with --brain."
             ) from error
-        if "not a database" in said or "malformed" in said or "disk i/o error" in said:
+        if "disk i/o error" in said:
+            raise BrainUnwritableError(
+                f"{where} cannot be read or written ({why}): the disk is over its quota, or failing. Nothing half-done "
+                "was kept: look at the disk, then try again."
+            ) from error
+        if "not a database" in said or "malformed" in said:
             raise BrainDamagedError(
                 f"{where} is damaged ({why}). Put a copy back, or delete it to begin anew."
             ) from error
