@@ -129,7 +129,7 @@ def golds_for(
         refused += unverified
         for episode in episodes:
             known = state(episode.id)
-            if known == "active" or episode.id in chosen:
+            if known == "active":
                 continue
             if known is not None:
                 refused.append(Refused(pair.id, FORGOTTEN_BEFORE))
