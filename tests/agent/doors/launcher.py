@@ -68,10 +68,10 @@ def _record(models: str) -> None:
 
     choose = vars(app)["_choose"]
 
-    def recording(settings: Any) -> Any:
+    def recording(settings: Any, budget: Any = None) -> Any:
         name = settings.model or ""
         if not name.startswith(RECORDED):
-            return choose(settings)
+            return choose(settings, budget)
         local = choose(replace(settings, model="0.5b", runs=Path(models).parent))
         return RecordingModel(model=local, path=Path(name.removeprefix(RECORDED)))
 
