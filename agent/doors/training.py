@@ -150,6 +150,8 @@ def train(
             _refuse(str(error), as_json)
         if resume:
             _keep_to(going.plan, options, _given(context), as_json=as_json)
+            # What the brain began with was decided when the run began.
+            app.seeding = app.seeding and not going.steps
         places = {"--train": train_file, "--holdout": holdout, "--db": db, "--brain": brain, "--model": model}
         again = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
         again += " --published" * published + " --no-pack" * (not pack)
@@ -212,7 +214,7 @@ def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json:
     """Go on with a run to its end or its next pause, and say how that came; gives the exit code."""
     from agent.doors import watching
 
-    status, reason, told = "paused", "", {one for one in range(run.plan.epochs + 1) if run.is_closed(one)}
+    status, reason, told = "paused", "", _over(run)
     try:
         with (
             closing(cast("Generator[Run, None, None]", app.train(run, options))) as going,
@@ -222,7 +224,8 @@ def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json:
                 run = grown
                 show(run)
                 if as_json:
-                    _tell_epochs(run, told)
+                    _tell_epochs(run, over := _over(run), told)
+                    told |= over
     except KeyboardInterrupt:
         status, reason = "interrupted", "Interrupted."
     except load_app().FAILURES as error:
@@ -232,28 +235,33 @@ def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json:
     elif not reason:
         reason = run.pauses[-1].reason if run.pauses else "It stopped before its end."
     if as_json:
-        _tell_epochs(run, told, ended=True)
+        _tell_epochs(run, _over(run, ended=True), told)
     _tell_end(run, status, reason, again, app.settings.runs / run.id, as_json=as_json)
     return {"finished": 0, "paused": FAILED, "interrupted": INTERRUPTED}[status]
 
 
-def _tell_epochs(run: Run, told: set[int], *, ended: bool = False) -> None:
-    """Print each epoch that is over and was not told yet: closed, and its holdout asked as far as it is."""
+def _over(run: Run, *, ended: bool = False) -> frozenset[int]:
+    """The epochs that are closed, and whose holdout was asked if it is to be; all that are closed once it `ended`."""
+    latest = run.steps[-1].epoch if run.steps else 0
+    return frozenset(
+        epoch
+        for epoch in range(1, run.plan.epochs + 1)
+        if run.is_closed(epoch) and (ended or latest > epoch or not run.plan.asks_holdout_after(epoch))
+    )
+
+
+def _tell_epochs(run: Run, over: frozenset[int], told: frozenset[int]) -> None:
+    """Print each epoch that is over and was not told yet."""
+    if over <= told:
+        return
     from dataclasses import asdict
 
     from agent.doors import rendering
     from agent.learning.report import summary
 
-    latest = run.steps[-1].epoch if run.steps else 0
-    over = {
-        one
-        for one in range(1, run.plan.epochs + 1)
-        if run.is_closed(one) and (ended or latest > one or not run.plan.asks_holdout_after(one))
-    }
-    for epoch in summary(run).epochs if over - told else ():
+    for epoch in summary(run).epochs:
         if epoch.epoch in over - told:
             rendering.told({"status": "epoch", "run": run.id, **asdict(epoch)}, as_json=True)
-    told |= over
 
 
 def _tell_end(run: Run, status: str, reason: str, again: str, folder: Path, *, as_json: bool) -> None:

@@ -100,7 +100,7 @@ class Course:
         done = [
             f"{len(some)} {word}" for some, word in ((checkpoint.forgotten, "forgotten"), (checkpoint.seeded, "seeded"))
         ]
-        return f"{where}: {told}, {', '.join(done)}, cost {money(self.all.cost_usd)}"
+        return f"{where}: {told}, {', '.join(done)}, {money(self.all.cost_usd)}"
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def arms_shown(arms: Sequence[Arm], questions: int) -> Iterator[Callable[[Step],
             tally.count(step)
             move(step.arm, tally.asked, f"{percent(tally.right, tally.asked)} right · {money(tally.cost_usd)}")
             if tally.asked == questions:
-                line(f"{step.arm}: {tally.told}, cost {money(tally.cost_usd)}")
+                line(f"{step.arm}: {tally.told}, {money(tally.cost_usd)}")
 
         yield show
 
@@ -195,14 +195,14 @@ def _bars(
 def _progress() -> Progress | None:
     """Bars on the terminal that is stderr; None where it is none. What goes to stdout is left alone."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
         return None
     columns = (
-        BarColumn(bar_width=10),
-        MofNCompleteColumn(),
+        BarColumn(bar_width=8),
+        TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.description}", markup=False),
         TimeRemainingColumn(compact=True),
     )
@@ -224,9 +224,9 @@ def percent(part: int, whole: int) -> str:
 def money(cost_usd: float | None) -> str:
     """
     >>> money(0.126), money(None)
-    ('$0.13', 'unknown')
+    ('$0.13', '$ unknown')
     """
-    return "unknown" if cost_usd is None else f"${cost_usd:,.2f}"
+    return "$ unknown" if cost_usd is None else f"${cost_usd:,.2f}"
 
 
 def span(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.agent.doors.conftest import Ended, Endpoint, Home
@@ -36,6 +37,18 @@ def files(home: Home) -> tuple[str, ...]:
     """Options that name a small training set and a smaller holdout."""
     training, holdout = write(home.folder / "golds.jsonl", GOLDS), write(home.folder / "held.jsonl", HELD)
     return ("--train", str(training), "--holdout", str(holdout))
+
+
+@pytest.fixture
+def shipped(home: Home) -> Iterator[None]:
+    """Small question sets in the place of the shipped ones."""
+    folder = home.folder / "data" / "questions"
+    folder.mkdir()
+    write(folder / "training.jsonl", GOLDS)
+    write(folder / "holdout.jsonl", HELD)
+    (folder / "published.toml").write_text('training = ["late"]\nholdout = ["spain"]\n', "utf-8")
+    yield
+    shutil.rmtree(folder)
 
 
 def knows(*names: str) -> Callable[[str, int], str]:
@@ -218,6 +231,18 @@ def test_without_the_pack_a_new_brain_begins_empty(home: Home, endpoint: Endpoin
     assert ended.code == 0, ended
     with Ledger.open(brain / "brain.sqlite", database="northwind", create=False) as ledger:
         assert [episode.origin.partition(":")[0] for episode in ledger.episodes()] == ["train"]
+
+
+def test_the_shipped_questions_are_the_default_and_the_published_ones_a_part_of_them(
+    home: Home, endpoint: Endpoint, shipped: None
+) -> None:
+    endpoint.says = knows(*GOLDS, *HELD)
+    paused = home.run("train", "--published", "--epochs", "1", "--max-hours", "0.0000001", "--json")
+    assert paused.code == 1 and lines(paused)[-1]["resume"].endswith("--published"), paused
+    everything = home.run("train", "--resume", "--epochs", "1")
+    assert everything.code == 2 and everything.says("another training file"), everything
+    last = lines(home.run(*shlex.split(lines(paused)[-1]["resume"])[1:], "--json"))[-1]
+    assert attempts(home, last["run"]) == [("training", 1, "late"), ("holdout", 1, "spain")]
 
 
 def test_another_database_is_trained_on_its_own_questions(
