@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent.learning.hard import HardReport
     from agent.learning.report import RunSummary
     from agent.learning.seed import SeedReport
+    from agent.learning.statistics import Difference
 
 SHOWN_ROWS = 50
 
@@ -266,7 +267,7 @@ def seeded_hard(report: HardReport, *, as_json: bool) -> None:
     if not report.buckets:
         print("No bucket is hard: each that failed has an episode.")
         return
-    print(f"{len(report.buckets)} hard buckets, {report.remembered} golds remembered.")
+    print(f"{_many(len(report.buckets), 'hard bucket')}, {_many(report.remembered, 'gold')} remembered.")
     for one in report.buckets:
         print(f"  {plain(one.kind)} over {plain(', '.join(one.tables) or 'no table')} ({plain(one.bucket)})")
         for seeded in one.remembered:
@@ -299,38 +300,35 @@ def trained(found: RunSummary, folder: Path) -> None:
 
 def evaluated(found: Evaluation, finding: str, left_out: int, files: Sequence[Path]) -> None:
     """Print how each arm fared, and how far each is from the arm that they are compared with."""
-    print(plain(finding))
+    print(plain(finding).replace("`", ""))
     if left_out:
-        print(f"{left_out} question{'' if left_out == 1 else 's'} left out: the SQL does not hold. See stderr.")
+        print(f"{_many(left_out, 'question')} left out, named above: the SQL does not hold.")
     rows = []
     for one in found.arms:
-        against = found.comparison(one.arm, "schema")
-        gain = against.difference if against else None
+        against, share, spent = found.comparison(one.arm, "schema"), one.share, one.spent
         rows.append(
             (
                 one.arm,
-                f"{one.share.right}/{one.share.total}",
-                _percent(one.share.value),
-                f"{_percent(one.share.interval.low)} to {_percent(one.share.interval.high)}",
-                _points(gain.value if gain else None),
-                f"{_points(gain.interval.low)} to {_points(gain.interval.high)}" if gain else "",
+                f"{share.right}/{share.total}",
+                f"{100 * (share.value or 0):.0f} ({100 * share.interval.low:.0f} to {100 * share.interval.high:.0f})",
+                _gain(against.difference) if against else "",
                 one.habits.right,
-                one.spent.calls,
-                one.spent.replayed,
-                "" if one.spent.seconds_median is None else f"{one.spent.seconds_median:.1f}",
+                "" if spent.seconds_median is None else f"{spent.seconds_median:.1f}",
+                "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.2f}",
             )
         )
-    names = ("arm", "right", "%", "95 %", "points more than schema", "95 %", "by habit", "replies", "replayed", "s")
-    _console().print(_table(names, rows))
+    _console().print(_table(("arm", "right", "% (95 %)", "more than schema", "habit", "s", "cost"), rows))
     print("Files: " + ", ".join(plain(path) for path in files))
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
+def _gain(found: Difference) -> str:
+    """A difference in hundredths, with its interval."""
+    points = (100 * value for value in (found.value or 0.0, found.interval.low, found.interval.high))
+    return "{:+.0f} ({:+.0f} to {:+.0f})".format(*points)
 
 
-def _points(difference: float | None) -> str:
-    return "" if difference is None else f"{100 * difference:+.0f}"
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def models(known: Sequence[ModelListing], *, as_json: bool) -> None:
