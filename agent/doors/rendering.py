@@ -420,7 +420,7 @@ def _print_json(value: object) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(value, default=str)
-    print(text)
+    print(text, flush=True)
 
 
 def _state(model: ModelListing) -> str:

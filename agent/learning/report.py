@@ -407,6 +407,12 @@ def _standing(told: RunSummary) -> str:
         f"{_count(spent.calls, 'reply', 'replies')} of the model, {spent.replayed:,} of them from the completion "
         f"cache; {_tokens(spent)} tokens; cost {_money(spent.cost_usd)}."
     )
+    if told.epochs:
+        ways = {one.how: one.questions for one in told.found}
+        lines.append(
+            f"Of {_count(sum(ways.values()), 'training question')}, {ways['at once'] + ways['later']} became right "
+            f"without a gold in their bucket, {ways['seeded']} only after one was seeded there, {ways['never']} never."
+        )
     taken = f"{_hours(spent.seconds)} of asking"
     if told.ended is not None:
         taken += f", {_hours(told.ended - told.began)} from beginning to end with pauses"

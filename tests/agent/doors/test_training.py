@@ -147,6 +147,7 @@ def test_a_run_that_was_stopped_is_finished_with_the_same_accounting(
     stopped = running.wait()
     endpoint.free.set()
     assert stopped.code == (130 if ending == signal.SIGINT else -ending), stopped
+    assert lines(stopped)[0]["epoch"] == 1, "an epoch is told when it is over"
     if ending == signal.SIGINT:
         end = lines(stopped)[-1]
         assert end["status"] == "interrupted" and stopped.says("Interrupted", end["resume"])

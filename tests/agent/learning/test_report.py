@@ -93,6 +93,10 @@ def test_the_first_sentence_is_the_finding() -> None:
 def test_what_was_given_is_told_apart_from_what_was_found() -> None:
     found = {one.how: (one.questions, one.right_at_last) for one in summary(RUN).found}
     assert found == {"at once": (1, 1), "later": (1, 1), "seeded": (1, 1), "never": (0, 0)}
+    assert (
+        "- Of 3 training questions, 2 became right without a gold in their bucket, 1 only after one was seeded there, "
+        "0 never."
+    ) in markdown(summary(RUN), about={}).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,8 @@ def test_buckets_in_which_nothing_worked_are_counted() -> None:
     assert summary(RUN).barren == ()
     barren = replace(RUN, steps=(*RUN.steps, step("d", 2, right=False)))
     assert summary(barren).barren == ("b-d",)
+    first = replace(RUN, steps=tuple(step for step in RUN.steps if step.epoch == 1))
+    assert summary(first).barren == ("b-b",), "c's bucket was seeded"
 
 
 def test_a_run_in_which_nothing_was_asked_has_a_report(tmp_path: Path) -> None:
