@@ -31,7 +31,7 @@ from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
-from agent.learning.arms import MEMORY, SCHEMA, Arm, Episodes
+from agent.learning.arms import MEMORY, SCHEMA, Arm
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
 from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
@@ -311,7 +311,7 @@ class App:
             understand=self.understand,
             decline=decline,
             habit=self.habit if arm.procedural else lambda _understood: None,
-            recall=partial(self.recalled, episodes=arm.episodes, another=another),
+            recall=partial(self.recalled, arm=arm, another=another),
             approach=partial(self.approach, arm=arm),
             prompt=partial(self.prompt, arm=arm),
             model=model or self.model,
@@ -378,16 +378,14 @@ class App:
             ),
         )
 
-    def recalled(
-        self, understood: Understood, *, episodes: Episodes = "own", another: str = ""
-    ) -> tuple[Recalled, ...]:
+    def recalled(self, understood: Understood, *, arm: Arm = MEMORY, another: str = "") -> tuple[Recalled, ...]:
         """The memories for a question; in a comparison those for another one, the same for all, or none."""
-        if episodes == "none":
+        if arm.episodes == "none":
             return ()
         self.get_ready_to_recall()
-        if episodes == "favourites":
+        if arm.episodes == "favourites":
             return self._favourites()
-        if episodes == "another":
+        if arm.episodes == "another":
             understood = self.understand(another)
         with self.ledger.connection() as connection:
             misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
@@ -398,7 +396,7 @@ class App:
             question=understood.grounding.question,
             masked=understood.masked,
             limit=self.settings.recall_limit,
-            allowed=lambda episode: str(episode.id) not in misleading and self._still_holds(episode),
+            allowed=lambda episode: not (arm.sifted and str(episode.id) in misleading) and self._still_holds(episode),
         )
 
     def _favourites(self) -> tuple[Recalled, ...]:
@@ -611,7 +609,7 @@ class App:
         Raises:
             QuestionFileError: the pack cannot be read.
         """
-        path = pack or self._shipped_pack
+        path = pack or self.shipped_pack
         pairs = read_pairs(path)
         batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
         source = Source(f"seed:{path.stem}", "gold", batch, self.schema.fingerprint, self.schema.dialect)
@@ -670,9 +668,9 @@ class App:
 
     def seed_once(self) -> None:
         """Load the shipped pack of this database into a brain that never opened a batch."""
-        if not self._shipped_pack.is_file() or any(self.ledger.events(kinds=(EventKind.BATCH_OPENED,))):
+        if not self.shipped_pack.is_file() or any(self.ledger.events(kinds=(EventKind.BATCH_OPENED,))):
             return
-        self.say(f"Loading the seed pack {self._shipped_pack.name}: each pair is run and checked …")
+        self.say(f"Loading the seed pack {self.shipped_pack.name}: each pair is run and checked …")
         report = self.seed()
         self.say(f"{report.remembered} episodes remembered, {len(report.refused)} refused.")
         for one in report.refused:
@@ -694,7 +692,8 @@ class App:
             self.say(f"{trouble} The changes stay queued in the ledger.")
 
     @property
-    def _shipped_pack(self) -> Path:
+    def shipped_pack(self) -> Path:
+        """Where the seed pack of this database is, if it has one."""
         return self.settings.data / "seeds" / f"{self.schema.name}.jsonl"
 
     def checked_run(self, sql: str) -> Result:

@@ -137,7 +137,9 @@ class School:
             understand=app.understand,
             schema=app.schema.fingerprint,
             dialect=app.schema.dialect,
+            vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
         )
+        arm = MEMORY if run.plan.forgetting else replace(MEMORY, sifted=False)
 
         def ask(chosen: Sequence[Pair], epoch: int, part: Part) -> Iterator[Step]:
             def one(pair: Pair) -> Step:
@@ -146,7 +148,7 @@ class School:
                     self._learner(run.id, pair, epoch) if part == "training" else self._witness(run.id, pair, epoch)
                 )
                 asked = kept.asked_by(f"{run.id} {epoch} {part} {pair.id}") if kept else model
-                *_, attempt = app.ask(pair.question, arm=MEMORY, model=asked, journal=learner)
+                *_, attempt = app.ask(pair.question, arm=arm, model=asked, journal=learner)
                 if not learner.judged:
                     raise Paused(attempt.message)
                 return learner.judged[-1]
@@ -156,6 +158,8 @@ class School:
         folder, about, begun = app.settings.runs / run.id, {"commit": commit()}, run
         try:
             for run in train(begun, pairs=pairs, holdout=holdout, ask=ask, care=care, log=self.log):
+                if run.finished is not None:
+                    app.bring_up_to_date()
                 if run.is_at_checkpoint or run.finished is not None:
                     write_run(folder, run, about=about)
                 yield run

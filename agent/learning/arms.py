@@ -16,6 +16,7 @@ class Arm:
 
     `episodes` says which are recalled: none, those for the question, those for another question of the set, or the
     same favourites for all. `procedural`: whether synapses choose the approach, lessons are shown and habits answer.
+    `sifted`: whether episodes that misled in the bucket are left out.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Arm:
     schema: bool = True
     episodes: Episodes = "none"
     procedural: bool = False
+    sifted: bool = True
 
 
 ARMS: tuple[Arm, ...] = (

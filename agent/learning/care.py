@@ -226,7 +226,8 @@ class Care:
     def _golds(self, run: Run, epoch: int) -> tuple[list[tuple[Episode, str]], tuple[str, ...]]:
         """Golds of failed questions for buckets that stayed at zero, and of stubborn questions, each with why.
 
-        At most `per_bucket` a bucket; what is refused is named by the id of its question, once in a run.
+        At most `per_bucket` a bucket, but all that are stubborn; what is refused is named by the id of its question,
+        once in a run.
         """
         zero, hopeless = set(stayed_at_zero(run, epoch)), set(stubborn(run, epoch, times=STUBBORN))
         asked = {step.question: step.bucket for step in run.of(epoch)}
@@ -242,7 +243,7 @@ class Care:
         for bucket, pairs in wanted.items():
             golds = golds_for(
                 pairs,
-                limit=run.plan.per_bucket,
+                limit=max(run.plan.per_bucket, sum(pair.id in hopeless for pair in pairs)),
                 run=self.run,
                 confirm=self.judge.confirm,
                 understand=self.understand,

@@ -91,7 +91,7 @@ def _become(order: dict[str, Any]) -> None:
         os.dup2(read, 0)
         sys.stdin = os.fdopen(0, closefd=False)  # the old one has read ahead in the orders
         os.environ.update(order["environment"])
-        signal.alarm(150)
+        signal.alarm(900 if order.get("record") else 150)
         if order["kill_at"]:
             _die_after(order["kill_at"])
         if order["record"]:
