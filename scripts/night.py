@@ -2,9 +2,9 @@
 """Run the reference night: ten epochs over the training questions with faults on purpose, then the comparison of arms.
 
     .venv/bin/python scripts/night.py --model 0.5b --write
-    .venv/bin/python scripts/night.py --model 0.5b --published --no-pack --name published --write
-    .venv/bin/python scripts/night.py --model 0.5b --published --poison 20 --name poisoned --write
-    .venv/bin/python scripts/night.py --model 0.5b --published --poison 20 --no-forget --name poisoned-kept --write
+    .venv/bin/python scripts/night.py --model 0.5b --subset published --no-pack --name published --write
+    .venv/bin/python scripts/night.py --model 0.5b --subset published --poison 20 --name poisoned --write
+    .venv/bin/python scripts/night.py --model 0.5b --subset published --poison 20 --no-forget --name poisoned-kept --write
 
 Every tenth call fails, the process is killed once without warning in the middle of the run and resumed, and once
 nobody answers for minutes. The brain is a fresh one in `runs/night/<name>`, with the shipped seed pack unless
@@ -39,7 +39,7 @@ from agent.app import App, open_app, read_settings  # noqa: E402
 from agent.learning.arms import ARMS, arm_named  # noqa: E402
 from agent.learning.evaluating import summarise, write_evaluation  # noqa: E402
 from agent.learning.questions import Pair, read_pairs  # noqa: E402
-from agent.learning.subsets import read_subset  # noqa: E402
+from agent.learning.subsets import Subset, read_subset  # noqa: E402
 from agent.learning.training import TrainingOptions  # noqa: E402
 from agent.models.unreliable import UnreliableModel  # noqa: E402
 
@@ -55,7 +55,8 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--train", type=Path, default=QUESTIONS / "training.jsonl")
     parser.add_argument("--holdout", type=Path, default=QUESTIONS / "holdout.jsonl")
-    parser.add_argument("--published", action="store_true", help="the 50 and 10 questions of published.toml")
+    parser.add_argument("--subset", default="night", help="a file of data/questions: night, published; all: no subset")
+    parser.add_argument("--holdout-every", type=int, default=0, help="epochs after which the holdout is asked as well")
     parser.add_argument("--no-pack", action="store_true", help="begin with an empty brain")
     parser.add_argument("--no-forget", action="store_true", help="forget nothing: the ablation")
     parser.add_argument("--poison", type=int, default=0, help="lucky episodes to plant before the first epoch")
@@ -187,7 +188,7 @@ def opened(given: argparse.Namespace, folder: Path) -> Any:
 
 
 def options_of(given: argparse.Namespace) -> TrainingOptions:
-    subset = read_subset(QUESTIONS / "published.toml") if given.published else None
+    subset = subset_of(given)
     return TrainingOptions(
         training=given.train,
         holdout=given.holdout,
@@ -195,13 +196,17 @@ def options_of(given: argparse.Namespace) -> TrainingOptions:
         only_holdout=subset.holdout if subset else (),
         epochs=given.epochs,
         forgetting=not given.no_forget,
-        holdout_every=given.epochs,
+        holdout_every=given.holdout_every,
     )
 
 
 def holdout_of(given: argparse.Namespace) -> tuple[Pair, ...]:
-    pairs = read_pairs(given.holdout)
-    return read_subset(QUESTIONS / "published.toml").of(pairs, "holdout") if given.published else pairs
+    subset, pairs = subset_of(given), read_pairs(given.holdout)
+    return subset.of(pairs, "holdout") if subset else pairs
+
+
+def subset_of(given: argparse.Namespace) -> Subset | None:
+    return None if given.subset == "all" else read_subset(QUESTIONS / f"{given.subset}.toml")
 
 
 def total(given: argparse.Namespace) -> int:
