@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,9 +58,8 @@ def test_arms_are_compared_and_nothing_is_learned(home: Home, endpoint: Endpoint
     assert told["status"] == "evaluated" and told["left_out"] == [] and "steps" not in told
     assert {one["arm"]: one["share"]["right"] for one in told["arms"]} == {"bare": 0, "schema": 1, "memory": 1}
     assert events(home) == before
-    folder = home.folder / "runs" / told["about"]["command"].split()[0]
     files = [home.folder / "runs" / path.split("/runs/")[1] for path in told["files"]]
-    assert [path.name for path in files] == ["evaluation.json", "evaluation.md", "evaluation.svg"] and folder
+    assert [path.name for path in files] == ["evaluation.json", "evaluation.md", "evaluation.svg"]
     kept = json.loads(files[0].read_text("utf-8"))
     assert len(kept["steps"]) == 9 and kept["about"]["model"] == "openai:said"
     assert str(home.folder) not in "".join(path.read_text("utf-8") for path in files)
@@ -113,6 +114,21 @@ def test_what_was_asked_before_it_broke_off_is_kept(home: Home, endpoint: Endpoi
     assert ended.code == 1 and ended.says("1 of 3", "HEBBQL_OPENAI_KEY", str(out)), ended
     assert ended.json["status"] == "broken off" and ended.json["arms"][0]["share"]["total"] == 1
     assert len(_steps(out)) == 1
+
+
+def test_ctrl_c_keeps_what_was_asked(home: Home, endpoint: Endpoint, questions: tuple[str, str]) -> None:
+    def says(_shown: str, before: int) -> str:
+        endpoint.hold()
+        return COUNT.format("Germany")
+
+    endpoint.says = says
+    out = home.folder / "interrupted"
+    running = home.start("evaluate", *questions, "--arms", "schema", "--out", str(out))
+    while len(endpoint.requests) < 2:
+        time.sleep(0.05)
+    running.signal(signal.SIGINT)
+    ended = running.wait()
+    assert ended.code == 130 and ended.says("Interrupted", str(out)) and len(_steps(out)) == 1, ended
 
 
 def test_another_database_is_asked_its_own_questions(

@@ -322,6 +322,22 @@ def test_what_an_option_does_not_take_is_usage(
     assert all(word in ended.err for word in words), ended
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--hard", "pack.jsonl"), ("--hard", "--train FILE")),
+        (("--train", "golds.jsonl"), ("--hard", "hebbql seed FILE")),
+        (("--hard", "--per-bucket", "0"), ("--per-bucket",)),
+        (("--hard", "--train", "nowhere.jsonl"), ("nowhere.jsonl",)),
+    ],
+    ids=" ".join,
+)
+def test_what_seed_does_not_take_is_usage(home: Home, options: tuple[str, ...], words: tuple[str, ...]) -> None:
+    ended = home.run("seed", *options)
+    assert ended.code == 2 and "Traceback" not in ended.err + ended.out, ended
+    assert all(word in ended.err for word in words), ended
+
+
 def test_a_broken_line_is_named_by_number(home: Home, files: tuple[str, ...]) -> None:
     path = home.folder / "broken.jsonl"
     path.write_text('{"id": "a", "question": "How many?", "sql": "SELECT 1"}\n{"id": "b"}\n', "utf-8")
