@@ -69,7 +69,9 @@ def classify(table: TableRows) -> None:
         elif n in referring:
             table.kinds[n] = "reference"
         else:
-            table.kinds[n] = _kind(values, held=n in held)
+            kind = _kind(values, held=n in held)
+            rare = kind == "own" and n not in held and 2 * len(values) < len(table.rows)  # a note here and there
+            table.kinds[n] = "text" if rare else kind
     _find_names(table)
     table.blocks = _find_blocks(table)
 

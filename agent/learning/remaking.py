@@ -120,7 +120,7 @@ def _read(connection: sqlite3.Connection, schema: Schema) -> list[TableRows]:
             columns=columns,
             types=[str(row[2] or "") for row in info],
             required=[bool(row[3]) for row in info],
-            key=key,
+            key=key or min(unique, default=()),
             unique=sorted(unique),
             rows=[Row(list(row), tuple(row)) for row in found],
         )
@@ -315,20 +315,24 @@ class _Remaker:
         if not months:
             return pool
         names = sorted(months)
+        found = sorted(str(value)[:4] for values in pool for value in values if is_date(value))
+        years = (found[0], found[-1])
         weights = [chance.random() ** 3 for _ in names]
         made = []
         for values in pool:
             drawn = values[0] is not None and chance.random() < 0.25 + self.recipe.moved
-            made.append(self._other_day(chance.choice(months[chance.choices(names, weights)[0]]) if drawn else values))
+            picked = chance.choice(months[chance.choices(names, weights)[0]]) if drawn else values
+            made.append(self._other_day(picked, years))
         return made
 
-    def _other_day(self, values: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    def _other_day(self, values: tuple[Cell, ...], years: tuple[str, str]) -> tuple[Cell, ...]:
+        """Shift dates that go together by as many days: the first within its month, none out of the years there are."""
         first = values[0]
         if not is_date(first) or self.chance.random() < 0.2:
             return values
-        day = int(str(first)[8:10])
-        shift = self.chance.randint(1, 28) - day
-        return tuple(_shifted(value, shift) for value in values)
+        days = self.chance.randint(1, 28) - int(str(first)[8:10])
+        moved = tuple(_shifted(value, days) for value in values)
+        return moved if all(not is_date(v) or years[0] <= str(v)[:4] <= years[1] for v in moved) else values
 
     def _measure(self, table: TableRows, n: int) -> None:
         numbers = [v for row in table.rows if isinstance(v := row.values[n], int | float)]
@@ -625,4 +629,4 @@ def _shifted(value: Cell, days: int) -> Cell:
         return value
     text = str(value)
     moved = date(int(text[:4]), int(text[5:7]), int(text[8:10])) + timedelta(days=days)
-    return moved.isoformat() + text[10:] if moved.isoformat()[:4] == text[:4] else value
+    return moved.isoformat() + text[10:]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 900
 _MANY = 60
+_PLACE = '"place in the shuffle"'
 _KEPT = (0.67, 0.9, 0.8)
 _NEW = (0.15, 0.3, 0.2)
 
@@ -46,9 +47,20 @@ def shadows(database: Runs, *, count: int, seed: int) -> tuple[Callable[[str], R
     sampled, views = _sample(database), _views(database)
     made = []
     for number in range(count):
-        shadow = _Shadow(database.schema, sampled, views, number, random.Random(f"{seed}:{number}"))
+        shadow = _Shadow(database.schema, sampled, views, number, seed)
+        refused = frozenset(name for name, body in shadow.bodies.items() if not _runs(database, body))
+        if refused:
+            shadow = _Shadow(database.schema, sampled, views, number, seed, plain=refused)
         made.append(partial(_run, database, shadow))
     return tuple(made)
+
+
+def _runs(database: Runs, body: str) -> bool:
+    try:
+        database.run(f"SELECT * FROM ({body}) AS shadow LIMIT 20")
+    except QueryFailed:
+        return False
+    return True
 
 
 def _run(database: Runs, shadow: _Shadow, sql: str) -> Result:
@@ -167,8 +179,16 @@ class _Shadow:
     """Rewrites queries for one copy."""
 
     def __init__(
-        self, schema: Schema, known: dict[str, _Known], views: dict[str, exp.Expr], number: int, chance: random.Random
+        self,
+        schema: Schema,
+        known: dict[str, _Known],
+        views: dict[str, exp.Expr],
+        number: int,
+        seed: int,
+        plain: frozenset[str] = frozenset(),
     ) -> None:
+        chance = random.Random(f"{seed}:{number}")
+        self._plain = plain  # tables in which rows are left out, but no values change
         self._schema = schema
         self._views = views
         self._order = [table.name for table in schema.tables]
@@ -179,7 +199,7 @@ class _Shadow:
         self._salt = chance.randrange(1, 1 << 20)
         self._chance = chance
         self._referred = {id(r.parent) for one in known.values() for r in one.sample.references}
-        self._bodies = {name: self._body(one) for name, one in known.items()}
+        self.bodies = {name: self._body(one) for name, one in known.items()}
 
     def rewrite(self, sql: str) -> str:
         """Write a checked query so that it reads other rows.
@@ -217,8 +237,8 @@ class _Shadow:
                     body = view.copy()
                     self._replace(body, clauses)
                     clauses[table.name] = body.sql(dialect(self._schema.dialect), comments=False)
-                elif table.name in self._bodies:
-                    clauses[table.name] = self._bodies[table.name]
+                elif table.name in self.bodies:
+                    clauses[table.name] = self.bodies[table.name]
                 else:
                     continue
             name = used.setdefault(self._name(table.name), table.name)
@@ -281,6 +301,7 @@ class _Shadow:
         return f"((({mixed} * {factor}) % {prime}) / {prime}.0)"
 
     def _body(self, known: _Known) -> str:
+        """The query that stands for a table."""
         table, sample = known.table, known.sample
         width = len(sample.columns)
         names = [_quoted(name) for name in sample.columns]
@@ -288,6 +309,8 @@ class _Shadow:
         source = _written(table, self._schema)
         condition = self._keeping(known, identity)
         keep = f" WHERE {condition}" if condition else ""
+        if table.name in self._plain:
+            return f"SELECT {', '.join(names)} FROM {source}{keep}"
         moving = [n for block in sample.blocks if self._chance.random() < 0.6 for n in block]
         for reference in sample.references:
             held = any(n in sample.key for n in reference.columns) or reference.parent is sample
@@ -299,8 +322,8 @@ class _Shadow:
             for n in range(width)
         }
         then = ", ".join(f"CAST({name} AS text)" for name in identity)
-        numbered = f"row_number() OVER (ORDER BY {self._hash(identity, 'a')}, {then}) AS n"
-        other = f"row_number() OVER (ORDER BY {self._hash(identity, 'b')}, {then}) AS n"
+        numbered = f"row_number() OVER (ORDER BY {self._hash(identity, 'a')}, {then}) AS {_PLACE}"
+        other = f"row_number() OVER (ORDER BY {self._hash(identity, 'b')}, {then}) AS {_PLACE}"
         if moving:
             still = [n for n in range(width) if n not in moving]
             left = ", ".join([*(names[n] for n in still), numbered])
@@ -308,7 +331,7 @@ class _Shadow:
             shown = ", ".join(f"{'b' if n in moving else 'a'}.{values[n]}" for n in range(width))
             rows = (
                 f"SELECT {shown} FROM (SELECT {left} FROM {source}{keep}) AS a "
-                f"JOIN (SELECT {right} FROM {source}{keep}) AS b ON b.n = a.n"
+                f"JOIN (SELECT {right} FROM {source}{keep}) AS b ON b.{_PLACE} = a.{_PLACE}"
             )
         else:
             rows = f"SELECT {', '.join(names)} FROM {source}{keep}"
@@ -325,7 +348,18 @@ class _Shadow:
     def _keeping(self, known: _Known, identity: Sequence[str]) -> str:
         """The condition that a row stays: by its own hash, and those of the rows it refers to; empty where all do."""
         share = self._share(known)
-        conditions = [f"{self._hash(identity, 'k')} < {share}"] if share < 1 else []
+        stays = f"{self._hash(identity, 'k')} < {share}"
+        conditions = []
+        if share < 1:
+            source = _written(known.table, self._schema)
+            ways = [stays]
+            for reference in known.sample.references:
+                if reference.least:  # a parent that would be without any such row keeps all of its own
+                    columns = [_quoted(known.sample.columns[n]) for n in reference.columns]
+                    filled = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+                    listed = ", ".join(columns)
+                    ways.append(f"({listed}) NOT IN (SELECT {listed} FROM {source} WHERE {filled} AND {stays})")
+            conditions.append(f"({' OR '.join(ways)})")
         for reference in known.sample.references:
             parent = self._known.get(reference.parent.name)
             if parent is None or reference.parent is known.sample:
@@ -333,17 +367,17 @@ class _Shadow:
             inner = self._keeping(parent, [_quoted(parent.sample.columns[n]) for n in parent.sample.key])
             if not inner:
                 continue
-            columns = ", ".join(_quoted(known.sample.columns[n]) for n in reference.columns)
+            own = ", ".join(_quoted(known.sample.columns[n]) for n in reference.columns)
             names = ", ".join(_quoted(parent.sample.columns[n]) for n in reference.referred)
             missing = " OR ".join(f"{_quoted(known.sample.columns[n])} IS NULL" for n in reference.columns)
             source = _written(parent.table, self._schema)
-            conditions.append(f"({missing} OR ({columns}) IN (SELECT {names} FROM {source} WHERE {inner}))")
+            conditions.append(f"({missing} OR ({own}) IN (SELECT {names} FROM {source} WHERE {inner}))")
         return " AND ".join(conditions)
 
     def _share(self, known: _Known) -> float:
-        """How many rows of a table stay. A row that its parent may not be without stays as long as the parent does."""
+        """How many rows of a table stay."""
         sample = known.sample
-        if any(reference.least for reference in sample.references) or self._is_in_ring(known):
+        if self._is_in_ring(known):
             return 1.0
         if not sample.named:
             return self._kept
@@ -368,6 +402,8 @@ class _Shadow:
         sample = known.sample
         into = [r for one in self._known.values() for r in one.sample.references if r.parent is sample]
         enough = all(r.least != 1 for r in into)
+        if known.table.name in self._plain:
+            return False
         return sample.named and known.highest is not None and sample.kinds[sample.key[0]] == "key" and enough
 
     def _is_doubled(self, columns: Sequence[str]) -> str:
@@ -377,7 +413,7 @@ class _Shadow:
         name = f"c.{_quoted(known.sample.columns[n])}"
         if n in known.sample.key:
             return f"{name} + {known.highest}"
-        if known.sample.kinds[n] in ("name", "own") and re.match(r"\s*$|.*(CHAR|TEXT)", known.sample.types[n], re.I):
+        if known.sample.kinds[n] in ("name", "own") and _is_text(known.sample.types[n]):
             return f"substr({name}, 3) || substr({name}, 1, 2)"
         return name
 
@@ -500,3 +536,7 @@ def _written(table: Table, schema: Schema) -> str:
     if schema.dialect == "sqlite":
         return f"main.{_quoted(table.name)}"
     return f"{_quoted(table.namespace)}.{_quoted(table.name.removeprefix(f'{table.namespace}.'))}"
+
+
+def _is_text(declared: str) -> bool:
+    return not declared.strip() or bool(re.search(r"(CHAR|TEXT|CLOB)[^\[]*\Z", declared, re.IGNORECASE))
