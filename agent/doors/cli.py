@@ -190,7 +190,7 @@ def seed(
 ) -> None:
     """Load a pack of curated episodes, or give hard buckets golds. Each is run and checked first, a wrong one refused.
 
-    Exit code: 0 all remembered or known, 1 some refused, 2 usage.
+    Exit code: 0 done, 1 a pair was refused or a hard bucket got none, 2 usage.
     """
     from agent.doors import rendering
 
