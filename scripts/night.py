@@ -4,7 +4,7 @@
     .venv/bin/python scripts/night.py --model 0.5b --write
     .venv/bin/python scripts/night.py --model 0.5b --subset published --no-pack --name published --write
     .venv/bin/python scripts/night.py --model 0.5b --subset published --poison 20 --name poisoned --write
-    .venv/bin/python scripts/night.py --model 0.5b --subset published --poison 20 --no-forget --name poisoned-kept --write
+    .venv/bin/python scripts/night.py --model 0.5b --subset published --poison 20 --no-forget --name kept --write
 
 Every tenth call fails, the process is killed once without warning in the middle of the run and resumed, and once
 nobody answers for minutes. The brain is a fresh one in `runs/night/<name>`, with the shipped seed pack unless
