@@ -121,17 +121,17 @@ def variants(sql: str, schema: Schema, result: Result) -> Iterator[tuple[str, st
                 for column in tables[source.name.lower()].columns if source.name.lower() in tables else ():
                     again = copied.copy()
                     place = list(map(id, copied.walk())).index(id(node))
-                    other = exp.column(exp.to_identifier(column.name, quoted=True), source.alias_or_name)
-                    list(again.walk())[place].replace(other)
+                    counted = exp.column(exp.to_identifier(column.name, quoted=True), source.alias_or_name)
+                    list(again.walk())[place].replace(counted)
                     yield "COUNT(column) for COUNT(*)", written(again)
     if result.rows and len(result.rows) <= 20:
         rows = [", ".join("NULL" if c is None else _constant(c) for c in row) for row in result.rows]
         yield "constants", " UNION ALL ".join(f"SELECT {row}" for row in rows)
-    for column in result.columns[:1]:
+    for first in result.columns[:1]:
         values = sorted({_constant(row[0]) for row in result.rows if isinstance(row[0], str | int)})
         if 0 < len(values) <= 20 and tree.args.get("limit") is not None:
             listed = ", ".join(values)
-            yield "rows named", f'SELECT * FROM ({written(tree)}) AS t WHERE "{column}" IN ({listed})'
+            yield "rows named", f'SELECT * FROM ({written(tree)}) AS t WHERE "{first}" IN ({listed})'
 
 
 def _constant(cell: object) -> str:

@@ -318,11 +318,21 @@ class _Remaker:
         found = sorted(str(value)[:4] for values in pool for value in values if is_date(value))
         years = (found[0], found[-1])
         weights = [chance.random() ** 3 for _ in names]
+        # Where no two rows have the same date they still have not: who is the oldest stays one.
+        told = [values[0] for values in pool if values[0] is not None]
+        distinct = len(set(told)) == len(told)
+        taken: set[Cell] = set()
         made = []
         for values in pool:
             drawn = values[0] is not None and chance.random() < 0.25 + self.recipe.moved
             picked = chance.choice(months[chance.choices(names, weights)[0]]) if drawn else values
-            made.append(self._other_day(picked, years))
+            moved = self._other_day(picked, years)
+            for _ in range(_TRIES):
+                if not distinct or moved[0] not in taken:
+                    break
+                moved = self._other_day(picked, years)
+            taken.add(moved[0])
+            made.append(moved)
         return made
 
     def _other_day(self, values: tuple[Cell, ...], years: tuple[str, str]) -> tuple[Cell, ...]:
@@ -456,6 +466,10 @@ class _Remaker:
                 source = chance.choice(old)
                 for n in block:
                     row.values[n] = source.values[n]
+                if table.kinds[block[0]] == "date":
+                    shift = chance.randint(-9, 9)
+                    for n in block:
+                        row.values[n] = _shifted_within_year(row.values[n], shift)
             for n, kind in enumerate(table.kinds):
                 value = row.values[n]
                 if kind == "measure" and isinstance(value, int | float):
@@ -630,3 +644,8 @@ def _shifted(value: Cell, days: int) -> Cell:
     text = str(value)
     moved = date(int(text[:4]), int(text[5:7]), int(text[8:10])) + timedelta(days=days)
     return moved.isoformat() + text[10:]
+
+
+def _shifted_within_year(value: Cell, days: int) -> Cell:
+    moved = _shifted(value, days)
+    return moved if str(moved)[:4] == str(value)[:4] else value

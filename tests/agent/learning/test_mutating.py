@@ -194,8 +194,8 @@ def test_what_a_reader_takes_for_granted_holds(copy_of: Callable[..., Path], num
     assert rows(copy, "SELECT 1 FROM Orders WHERE OrderDate > ShippedDate") == []
     assert rows(copy, "SELECT 1 FROM Orders WHERE OrderDate IS NULL OR Freight IS NULL OR CustomerID IS NULL") == []
     childless = "SELECT 1 FROM {0} WHERE {1} NOT IN (SELECT {1} FROM {2})"
-    for names in (("Orders", "OrderID", '"Order Details"'), ("Categories", "CategoryID", "Products")):
-        assert rows(NORTHWIND, childless.format(*names)) == [] == rows(copy, childless.format(*names))
+    for parts in (("Orders", "OrderID", '"Order Details"'), ("Categories", "CategoryID", "Products")):
+        assert rows(NORTHWIND, childless.format(*parts)) == [] == rows(copy, childless.format(*parts))
     # The bosses stay a tree.
     reached = "WITH RECURSIVE r(id) AS (SELECT EmployeeID FROM Employees WHERE ReportsTo IS NULL UNION ALL "
     reached += (
