@@ -436,7 +436,8 @@ class App:
                 pooled = self.synapses.pooled(connection, "approach")
                 best, *_ = ranked(names, time.time(), here=pooled, same_kind={}, same_tables={})
             else:
-                best, *_ = self.synapses.best_next(connection, _bucket(attempt.understood), names, time.time())
+                bucket, at = _bucket(attempt.understood), time.time()
+                best, *_ = self.synapses.best_next(connection, bucket, names, at, trying=arm.trying)
         taken = approach_named(best.candidate)
         assert taken is not None, "only known approaches are candidates"
         return taken.chosen(best.why, material)

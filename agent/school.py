@@ -139,7 +139,7 @@ class School:
             dialect=app.schema.dialect,
             vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
         )
-        arm = MEMORY if run.plan.forgetting else replace(MEMORY, sifted=False)
+        training = replace(MEMORY, trying=True, sifted=run.plan.forgetting)
 
         def ask(chosen: Sequence[Pair], epoch: int, part: Part) -> Iterator[Step]:
             def one(pair: Pair) -> Step:
@@ -147,6 +147,7 @@ class School:
                 learner = (
                     self._learner(run.id, pair, epoch) if part == "training" else self._witness(run.id, pair, epoch)
                 )
+                arm = training if part == "training" else MEMORY
                 asked = kept.asked_by(f"{run.id} {epoch} {part} {pair.id}") if kept else model
                 *_, attempt = app.ask(pair.question, arm=arm, model=asked, journal=learner)
                 if not learner.judged:

@@ -6,11 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from procedural.synapse import RATE, UNTRIED, Synapse, freshness, pooled, posterior_mean, prunable, salience
+from procedural.synapse import (
+    PRIOR_FAILURES,
+    PRIOR_SUCCESSES,
+    RATE,
+    UNTRIED,
+    Synapse,
+    freshness,
+    pooled,
+    posterior_mean,
+    prunable,
+    salience,
+)
 
-Level = Literal["bucket", "kind", "tables", "untried"]
+Level = Literal["bucket", "kind", "tables", "brain", "untried"]
 """Where the evidence for a choice was found: this bucket; the same kind of question over other tables; the same
-tables with another kind; nowhere."""
+tables with another kind; all buckets of the brain; nowhere."""
 
 DOUBT = 0.12
 """The most that failures in neighbouring buckets take from the rank of what was not tried here. One failure here takes
@@ -20,6 +31,7 @@ _WHERE: dict[Level, str] = {
     "bucket": "in this bucket",
     "kind": "for this kind of question over other tables",
     "tables": "over these tables for other kinds of question",
+    "brain": "for other questions over other tables",
 }
 
 
@@ -115,3 +127,57 @@ def ranked(
             rank = min(untried, max(hoped, doubted))
             judged.append((Choice(candidate, rank, level, evidence.successes, evidence.failures), hoped))
     return tuple(choice for choice, _ in sorted(judged, key=sort_key))
+
+
+def expected(
+    candidates: Iterable[str],
+    at: float,
+    *,
+    here: Mapping[str, Synapse],
+    same_kind: Mapping[str, Sequence[Synapse]],
+    same_tables: Mapping[str, Sequence[Synapse]],
+    brain: Mapping[str, Synapse],
+) -> tuple[Choice, ...]:
+    """Rank candidates by the odds expected of them, best first: for an answer that should be right, not for learning.
+
+    `ranked` hopes for the best of what was not tried, so that it gets tried. Here what a candidate does in all buckets
+    is what is expected of it in a kind of question it was not tried with, and that in turn in a bucket. At each step
+    `mean ← (s + 3·mean) / (s + f + 3)`: first of the two in three that are held of what was never tried anywhere, then
+    over the brain, the same tables, the same kind and the bucket. Each level counts as three tries for the next finer
+    one: partial pooling (Efron and Morris 1975). What failed in the bucket lately is held to its weight, as in `score`.
+    `brain` is the evidence over all buckets, this one among them.
+
+    >>> worked, failed = (Synapse("", "approach", "plan", w, s, f, 0.0) for w, s, f in ((1.0, 9, 1), (0.2, 1, 9)))
+    >>> found = expected(["direct", "plan", "vote"], 0.0, here={}, same_kind={}, same_tables={},
+    ...     brain={"direct": failed, "plan": worked})
+    >>> [(choice.candidate, choice.level) for choice in found]
+    [('plan', 'brain'), ('vote', 'untried'), ('direct', 'brain')]
+    """
+    prior = PRIOR_SUCCESSES + PRIOR_FAILURES
+
+    def shrunk(mean: float, evidence: Synapse | None) -> float:
+        if evidence is None:
+            return mean
+        kept = freshness(evidence.last_fired, at)
+        tries = evidence.successes + evidence.failures
+        return (kept * evidence.successes + prior * mean) / (kept * tries + prior)
+
+    choices = []
+    for candidate in dict.fromkeys(candidates):
+        levels: tuple[tuple[Level, Synapse | None], ...] = (
+            ("brain", brain.get(candidate)),
+            ("tables", pooled(same_tables.get(candidate, ()))),
+            ("kind", pooled(same_kind.get(candidate, ()))),
+            ("bucket", here.get(candidate)),
+        )
+        mean = UNTRIED
+        for _, evidence in levels:
+            mean = shrunk(mean, evidence)
+        nothing: tuple[Level, Synapse | None] = ("untried", None)
+        level, found = next((pair for pair in reversed(levels) if pair[1] is not None), nothing)
+        own = here.get(candidate)
+        if own is not None:
+            mean = min(mean, salience(own, at) / (1.0 - RATE))
+        counts = (found.successes, found.failures) if found is not None else (0, 0)
+        choices.append(Choice(candidate, mean, level, *counts, given_up=own is not None and prunable(own)))
+    return tuple(sorted(choices, key=lambda choice: (choice.given_up, -choice.rank)))

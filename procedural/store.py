@@ -25,7 +25,7 @@ from sqlalchemy import (
     select,
 )
 
-from procedural.choosing import Choice, ranked, score
+from procedural.choosing import Choice, expected, ranked, score
 from procedural.synapse import Synapse, Target, TargetKind, new_synapse, pooled, reinforce
 
 METADATA = MetaData()
@@ -160,8 +160,11 @@ class SynapseStore:
         at: float,
         *,
         kind: TargetKind = "approach",
+        trying: bool = True,
     ) -> tuple[Choice, ...]:
         """Rank candidates for the next attempt at a bucket, best first; the first is the one to take.
+
+        With `trying` off, by the odds that are expected of them (`procedural.choosing.expected`). Else as follows:
 
         What was tried here is ranked by what came of it here. What was not has the rank of the untried, less where it
         fails in other buckets, same kind first, then same tables; what does well there comes first among the
@@ -183,10 +186,13 @@ class SynapseStore:
                 same_kind.setdefault(one.target, []).append(one)
             else:
                 same_tables.setdefault(one.target, []).append(one)
-        return ranked(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables)
+        if trying:
+            return ranked(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables)
+        brain = self.pooled(connection, kind)
+        return expected(candidates, at, here=here, same_kind=same_kind, same_tables=same_tables, brain=brain)
 
     def pooled(self, connection: Connection, kind: TargetKind) -> dict[str, Synapse]:
-        """The evidence on each target of a kind over all buckets, as if there were but one. For comparisons only."""
+        """The evidence on each target of a kind over all buckets, as if there were but one."""
         found: dict[str, list[Synapse]] = {}
         for synapse in self.synapses(connection, kind=kind):
             found.setdefault(synapse.target, []).append(synapse)

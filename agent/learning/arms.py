@@ -16,7 +16,8 @@ class Arm:
 
     `episodes` says which are recalled: none, those for the question, those for another question of the set, or the
     same favourites for all. `procedural`: whether synapses choose the approach, lessons are shown and habits answer.
-    `sifted`: whether episodes that misled in the bucket are left out.
+    `sifted`: whether episodes that misled in the bucket are left out. `trying`: whether approaches that were not tried
+    yet are tried out, as in training, or the one is taken that is expected to do best.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Arm:
     episodes: Episodes = "none"
     procedural: bool = False
     sifted: bool = True
+    trying: bool = False
 
 
 ARMS: tuple[Arm, ...] = (

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from procedural import choosing
-from procedural.choosing import DOUBT, Choice, ranked, score
+from procedural.choosing import DOUBT, Choice, expected, ranked, score
 from procedural.synapse import HALF_LIFE, UNTRIED, Synapse, Target, new_synapse, posterior_mean, reinforce
 
 NAMES = ("direct", "values", "skeleton", "lessons", "plan", "vote")
@@ -142,3 +142,61 @@ def test_the_order_of_the_candidates_only_breaks_ties(here: dict[str, str], orde
         return [choice.rank for choice in ranked(names, 0.0, here=known, same_kind={}, same_tables={})]
 
     assert ranks(order) == ranks(list(NAMES))
+
+
+# What is expected, where nothing is to be tried out
+
+
+def evidence(target: str, successes: int, failures: int, *, weight: float = 1.0, bucket: str = "other") -> Synapse:
+    return Synapse(bucket, "approach", target, weight, successes, failures, 0.0)
+
+
+def foreseen(**levels: object) -> tuple[Choice, ...]:
+    known: dict[str, object] = {"here": {}, "same_kind": {}, "same_tables": {}, "brain": {}}
+    return expected(["direct", "plan", "vote"], 0.0, **{**known, **levels})  # type: ignore[arg-type]
+
+
+def test_without_any_evidence_the_first_candidate_is_taken() -> None:
+    assert [choice.candidate for choice in foreseen()] == ["direct", "plan", "vote"]
+    assert {choice.rank for choice in foreseen()} == {2 / 3}
+
+
+def test_what_does_well_in_the_whole_brain_is_taken_in_a_bucket_that_nobody_knows() -> None:
+    brain = {"direct": evidence("direct", 3, 7), "plan": evidence("plan", 6, 4), "vote": evidence("vote", 2, 8)}
+    best, *_ = foreseen(brain=brain)
+    assert (best.candidate, best.level, best.why) == (
+        "plan",
+        "brain",
+        "right 6 of 10 times for other questions over other tables",
+    )
+
+
+def test_nearer_evidence_counts_for_more_than_farther() -> None:
+    brain = {"direct": evidence("direct", 2, 8), "plan": evidence("plan", 8, 2)}
+    kind = {"direct": [evidence("direct", 9, 0)], "plan": [evidence("plan", 0, 9)]}
+    assert foreseen(brain=brain, same_kind=kind)[0].candidate == "direct"
+    here = {
+        "plan": evidence("plan", 9, 0, bucket="here"),
+        "direct": evidence("direct", 0, 9, weight=0.1, bucket="here"),
+    }
+    best = foreseen(brain=brain, same_kind=kind, here=here)[0]
+    assert (best.candidate, best.level) == ("plan", "bucket")
+
+
+def test_one_failure_here_gives_way_to_what_does_as_well_elsewhere() -> None:
+    brain = {name: evidence(name, 5, 5) for name in ("direct", "plan", "vote")}
+    here = {"direct": evidence("direct", 0, 1, weight=0.8, bucket="here")}
+    assert foreseen(brain=brain, here=here)[0].candidate == "plan"
+
+
+def test_what_was_given_up_here_comes_last_whatever_is_known_of_it_elsewhere() -> None:
+    brain = {"direct": evidence("direct", 90, 10), "plan": evidence("plan", 1, 20), "vote": evidence("vote", 1, 20)}
+    here = {"direct": evidence("direct", 0, 3, weight=0.5, bucket="here")}
+    found = foreseen(brain=brain, here=here)
+    assert (found[-1].candidate, found[-1].given_up) == ("direct", True)
+
+
+def test_what_failed_lately_is_held_to_its_weight() -> None:
+    here = {"direct": evidence("direct", 20, 3, weight=0.4, bucket="here")}
+    found = {choice.candidate: choice.rank for choice in foreseen(here=here)}
+    assert found["direct"] == pytest.approx(0.5) and found["direct"] < found["plan"]
