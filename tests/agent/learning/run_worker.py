@@ -67,6 +67,7 @@ class Order:
     After `kill_at` of them, counted from the beginning of training or, `opening`, from that of the life, it gets the
     signal `by`. `down`: after so many calls the model is out of reach; `url`: the model is asked there, with
     `patience` seconds. `limit`: no file may grow beyond so many bytes; `pages`: the ledger by no more than so many.
+    `workers` ask at once.
     """
 
     place: str
@@ -78,6 +79,7 @@ class Order:
     patience: float = 0.0
     limit: int | None = None
     pages: int | None = None
+    workers: int = 1
 
 
 class Boats:
@@ -214,7 +216,9 @@ def live(order: Order, boats: Boats, copies: Any, tell: Callable[[str, str], Non
     settings = Settings(
         database=str(boats.file), data=place, runs=place / "runs", brain=str(place / "brain"), lease_wait=0.01
     )
-    options = TrainingOptions(training=place.parent / "golds.jsonl", patience=order.patience, **OPTIONS)
+    options = TrainingOptions(
+        training=place.parent / "golds.jsonl", patience=order.patience, workers=order.workers, **OPTIONS
+    )
     with app.open_app(settings, say=partial(tell, "said")) as opened:
         opened.__dict__["store"] = FileStore(opened.store_folder, step)
         run = opened.resume_run(None, options) if (place / "begun").exists() else opened.begin_run(options)

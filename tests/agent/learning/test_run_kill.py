@@ -267,3 +267,17 @@ def test_a_second_trainer_is_refused_and_told_which_process_trains(live: Live) -
         ended = live("held")
     assert f"process {os.getpid()}" in ended.said[-1] and "BrainLockedError" in ended.said[-1]
     assert live("held").said[-1] == "finished"
+
+
+def test_a_run_of_many_workers_that_is_killed_and_interrupted_asks_each_question_once(
+    live: Live, undisturbed: dict[str, Any]
+) -> None:
+    for write in (3, 8, 20, 45, 60):
+        assert live("crew", kill_at=write, workers=3).killed
+    for write in (6, 30):
+        assert "KeyboardInterrupt" in live("crew", kill_at=write, workers=3, by=signal.SIGINT).said[-1]
+    assert live("crew", workers=3).said[-1] == "finished"
+    came = accounts(live, "crew")
+    asked = [sorted((one["epoch"], one["question"]) for one in account["steps"]) for account in (came, undisturbed)]
+    assert asked[0] == asked[1]
+    assert came["cost"] >= sum(not one["replayed"] and one["calls"] for one in came["steps"]) * 0.125
