@@ -8,13 +8,15 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.attempt import Attempt
+from agent.database.result import QueryRejected
+from agent.drafting.reply import read_sql
 from agent.journal import Unwritten
 from agent.learning.arms import MEMORY, Arm, deranged
 from agent.learning.care import Care
@@ -235,8 +237,14 @@ class School:
 
         Gives how many replies were dropped and how many runs were written. Raises ReplyFileError, RunError.
         """
-        spelled = partial(one_spelling, dialect=self.app.schema.dialect)
-        dropped = Replies(self._replies, say=self.app.say).drop(texts, spelled=spelled)
+
+        def spelled(reply: str) -> str:
+            with suppress(QueryRejected):
+                reply = read_sql(reply)
+            return one_spelling(reply, self.app.schema.dialect)
+
+        with closing(Replies(self._replies, say=self.app.say)) as replies:
+            dropped = replies.drop(texts, spelled=spelled)
         for folder in self.folders:
             write_run(folder, self.log.read(folder.name), about=about_of(folder))
         return dropped, len(self.folders)
@@ -264,7 +272,9 @@ class School:
     def _cached(self, model: Model) -> CachedModel:
         """The model behind the completion cache."""
         charge = self.app.budget.charge if self.app.budget else _nothing
-        return CachedModel(model, path=self._replies, say=self.app.say, charge=charge)
+        kept = CachedModel(model, path=self._replies, say=self.app.say, charge=charge)
+        self._opened.callback(kept.close)
+        return kept
 
 
 def _nothing(_cost: float) -> None:
