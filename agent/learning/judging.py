@@ -53,7 +53,7 @@ class Judge:
             return Verdict(False, "no_answer", problem or "No SQL was written.")
         if result is None:
             return Verdict(False, "not_run", problem or "It did not run.")
-        accepted = [query for query in (pair.sql, *pair.others) if self._usable(query)]
+        accepted = [query for query in (pair.sql, *pair.others, *pair.accepted) if self._usable(query)]
         if not accepted:
             return Verdict(False, "uninformative", "The query known to be right does not run whole on this database.")
         if result.truncated is not None:
@@ -78,7 +78,10 @@ class Judge:
         return Verdict(True, lenient=True)
 
     def confirm(self, pair: Pair) -> Verdict:
-        """Whether all accepted queries of a pair run and agree on the database and on every copy."""
+        """Whether the queries of a pair that must agree run, and do so on the database and on every copy.
+
+        What is accepted besides may give something else, and is passed over where it does not run.
+        """
         for query in (pair.sql, *pair.others):
             result = self._gold_of(0, query)
             if result is None:

@@ -134,7 +134,7 @@ def _alike(known: _Traces, held: _Traces) -> tuple[Rule, str] | None:
 
 def _traces(pair: Pair, mask: Callable[[str], str], normalise: Callable[[str], str]) -> _Traces:
     masked = mask(pair.question)
-    queries = [[*_TOKEN.findall(normalise(sql))] for sql in (pair.sql, *pair.others)]
+    queries = [[*_TOKEN.findall(normalise(sql))] for sql in (pair.sql, *pair.others, *pair.accepted)]
     names = _names(queries[0])
     return _Traces(
         folded="".join(re.findall(r"\w", pair.question.casefold())),

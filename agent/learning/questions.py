@@ -19,7 +19,7 @@ _FIELDS = {
     "question": "the question in words",
     "sql": "the query that answers it",
     "check_sql": "another query that gives the same answer",
-    "alt_sql": "a list of other queries that give the same answer",
+    "alt_sql": "a list of other queries that count as right",
     "ordered": "true where the question asks for an order of rows, else false",
     "type": "the kind of question",
     "difficulty": "easy, medium or hard",
@@ -35,7 +35,9 @@ class QuestionFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and its SQL. `others` are queries written independently that must give the same result.
+    """A question and its SQL. `others` are queries written independently that must give the same result (`check_sql`).
+
+    `accepted` are queries that count as right as well, though they may give something else (`alt_sql`).
 
     `ordered` says whether the question asks for an order of rows. `line` counts from 1.
     """
@@ -49,6 +51,7 @@ class Pair:
     difficulty: str
     language: str
     line: int
+    accepted: tuple[str, ...] = ()
 
 
 class _Broken(Exception):
@@ -109,9 +112,17 @@ def _read(text: str, number: int) -> Pair:
         form = QuestionLine.model_validate(given)
     except ValidationError as error:
         raise _Broken("; ".join(_told(e["type"], e["loc"], e["input"], read) for e in error.errors())) from error
-    others = (*((form.check_sql,) if form.check_sql else ()), *form.alt_sql)
     return Pair(
-        form.id, form.question, form.sql, others, form.ordered, form.type, form.difficulty, form.language, number
+        id=form.id,
+        question=form.question,
+        sql=form.sql,
+        others=(form.check_sql,) if form.check_sql else (),
+        ordered=form.ordered,
+        type=form.type,
+        difficulty=form.difficulty,
+        language=form.language,
+        line=number,
+        accepted=tuple(form.alt_sql),
     )
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,17 @@ def test_an_error_that_is_not_about_sql_is_not_swallowed() -> None:
     judge = Judge(run=broken, copies=())
     with pytest.raises(ConnectionError):
         judge.judge(pair("SELECT 1"), "SELECT 1", Result(("a",), ((1,),)))
+
+
+def test_what_is_accepted_besides_may_give_something_else_and_need_not_run(judge_of: Callable[..., Judge]) -> None:
+    judge = judge_of(numbers(1, 5), numbers(1, 5, 6))
+    readings = ("SELECT COUNT(*), MAX(a) FROM t", "SELECT LEFT(a) FROM nowhere")
+    asked = replace(pair("SELECT COUNT(*) FROM t"), accepted=readings)
+    assert judge.confirm(asked).right
+    assert judged(judge, asked, "SELECT COUNT(a) FROM t").right
+    assert judged(judge, asked, "SELECT MAX(a), COUNT(a) FROM t").right
+    assert not judged(judge, asked, "SELECT MAX(a), 2 FROM t").right
+    assert not judged(judge, asked, "SELECT MAX(a) FROM t").right
 
 
 def test_a_pair_is_confirmed_when_all_its_queries_agree_everywhere(judge_of: Callable[..., Judge]) -> None:

@@ -30,7 +30,7 @@ def test_every_other_formulation_is_kept_and_blank_lines_and_unknown_fields_are_
     full = {**LINE, "check_sql": "SELECT 1", "alt_sql": ["SELECT 2", "SELECT 3"], "ordered": True, "type": "count"}
     more = {"difficulty": "easy", "language": "de", "note": "anything"}
     [first, second] = read_pairs(written(tmp_path, "", {**full, **more}, "  ", {**LINE, "id": "q2"}, ""))
-    assert first.others == ("SELECT 1", "SELECT 2", "SELECT 3")
+    assert (first.others, first.accepted) == (("SELECT 1",), ("SELECT 2", "SELECT 3"))
     assert (first.ordered, first.type, first.difficulty, first.language) == (True, "count", "easy", "de")
     assert (first.line, second.line, second.id) == (2, 4, "q2")
 
