@@ -140,7 +140,8 @@ before = dict(os.environ)
 for name in {modules!r}:
     importlib.import_module(name)
 assert dict(os.environ) == before, "the environment was changed"
-heavy = {{"cognee", "litellm", "xllamacpp", "anthropic", "onnxruntime", "openai", "lancedb", "scipy", "pygal"}} & set(sys.modules)
+heavy = {{"cognee", "litellm", "xllamacpp", "anthropic", "onnxruntime", "openai", "lancedb", "scipy", "pygal"}}
+heavy &= set(sys.modules)
 assert not heavy, f"imported at once: {{sorted(heavy)}}"
 """
     done = subprocess.run(
