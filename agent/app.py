@@ -591,7 +591,8 @@ class App:
         states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
         proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
         if erase:
-            dropped, runs = self._school.erase([episode.sql for episode in episodes])
+            told = [text for episode in episodes for text in (episode.sql, episode.question)]
+            dropped, runs = self._school.erase(told)
             proof.append(f"completion cache: {dropped} replies dropped; files of {runs} runs written anew")
             for what, texts in (
                 ("the questions' words", [episode.question for episode in episodes]),
