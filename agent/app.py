@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -633,10 +633,10 @@ class App:
 
     def train(
         self, run: Run, options: TrainingOptions, *, through: Callable[[Model], Model] = lambda model: model
-    ) -> Iterator[Run]:
+    ) -> Generator[Run]:
         """Go on with a run; yields it whenever it has grown, at last finished or with a pause that says why.
 
-        Its files are written at every checkpoint and at the end. `through` stands between the run and its model, for
+        Close it to pause the run. Its files are written at every checkpoint and at the end. `through` stands between the run and its model, for
         experiments.
 
         Raises:

@@ -7,7 +7,7 @@ import json
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -119,7 +119,7 @@ class School:
             )
         return run
 
-    def train(self, run: Run, options: TrainingOptions, *, through: Through) -> Iterator[Run]:
+    def train(self, run: Run, options: TrainingOptions, *, through: Through) -> Generator[Run]:
         app, watch, baton = self.app, Clockwatch(options.max_hours), Baton()
         pairs = self._held(options.training, options.only_training)
         holdout = self._held(options.holdout, options.only_holdout) if options.holdout else ()

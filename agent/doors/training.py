@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -26,7 +26,7 @@ from agent.doors.opening import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from agent.app import App
     from agent.learning.runs import Plan, Run
@@ -217,7 +217,7 @@ def _train(app: App, run: Run, options: TrainingOptions, *, again: str, as_json:
     status, reason, told = "paused", "", _over(run)
     try:
         with (
-            closing(cast("Generator[Run, None, None]", app.train(run, options))) as going,
+            closing(app.train(run, options)) as going,
             watching.run_shown(run) as show,
         ):
             for grown in going:
