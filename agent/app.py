@@ -636,8 +636,8 @@ class App:
     ) -> Generator[Run]:
         """Go on with a run; yields it whenever it has grown, at last finished or with a pause that says why.
 
-        Close it to pause the run. Its files are written at every checkpoint and at the end. `through` stands between the run and its model, for
-        experiments.
+        Close it to pause the run. Its files are written at every checkpoint and at the end. `through` stands between
+        the run and its model, for experiments.
 
         Raises:
             ModelError: the model cannot be had at all.
