@@ -96,8 +96,8 @@ class Attempt:
 
     `status` is None while the attempt is open. `habit` names the habit that answered. `approach` is empty, and no
     model was shown anything, where a habit answered or the question was declined. `out_of_reach`: the model or the
-    database could not be reached, so the attempt says nothing about the question. `recall_seconds` and
-    `total_seconds` are wall time.
+    database could not be reached, so the attempt says nothing about the question, though one of several drafts may
+    have answered it. `recall_seconds` and `total_seconds` are wall time.
     """
 
     id: str
@@ -177,9 +177,10 @@ class Attempt:
 
     def broken_off(self, failure: ModelError) -> Attempt:
         """Close the attempt because the model cannot be asked; a draft that ran before still counts."""
-        if self.result is not None:
-            return self.concluded()
         away = isinstance(failure, ModelUnavailableError | BudgetExhaustedError)
+        if self.result is not None:
+            closed = self.concluded()
+            return replace(closed, message=f"{closed.message} {failure}".lstrip(), out_of_reach=away)
         return replace(self, status="failed", message=str(failure), out_of_reach=away)
 
     def concluded(self) -> Attempt:
@@ -190,8 +191,9 @@ class Attempt:
         if answer is None or last is None:
             return replace(self, status="failed", message="No draft was made.")
         if answer.result is not None:
-            told = filter(None, (self._vote(answer), _cut(answer.result)))
-            return replace(self, status="answered", message=" ".join(told))
+            away = last.rule in OUTAGES
+            told = filter(None, (self._vote(answer), _cut(answer.result), last.problem if away else ""))
+            return replace(self, status="answered", message=" ".join(told), out_of_reach=away)
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)
         if last.rule in OUTAGES:

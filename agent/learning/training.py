@@ -114,12 +114,13 @@ class Learner:
         self.journal.start(attempt)
 
     def settle(self, attempt: Attempt) -> None:
+        body = body_of(attempt, schema=self.journal.schema, dialect=self.journal.dialect, habit=self.journal.habit)
         if attempt.out_of_reach:
-            self.journal.settle(attempt)
+            with self.journal.ledger.transaction() as entry:
+                self.journal.write(entry, attempt, body)
             return
         verdict = self.judge(self.pair, attempt)
         step = step_of(attempt, self.pair, verdict, part="training", epoch=self.epoch, arm="memory")
-        body = body_of(attempt, schema=self.journal.schema, dialect=self.journal.dialect, habit=self.journal.habit)
         judged = {
             "run": self.run,
             "question": self.pair.id,

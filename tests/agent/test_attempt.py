@@ -107,6 +107,17 @@ def test_a_model_that_is_gone_fails_the_attempt_unless_a_draft_ran_before() -> N
     assert (voted.status, voted.result) == ("answered", ROWS)
 
 
+def test_a_vote_that_an_outage_cut_short_is_an_answer_and_no_evidence() -> None:
+    voting = OPEN.grown(votes=3).drafted(draft(result=ROWS))
+    gone = voting.broken_off(ModelUnavailableError("No network."))
+    assert (gone.status, gone.out_of_reach, gone.message) == ("answered", True, "No network.")
+    locked = voting.drafted(draft(rule="locked")).concluded()
+    assert (locked.status, locked.result, locked.out_of_reach) == ("answered", ROWS, True)
+    assert locked.message == "1 of 2 drafts gave this result. It broke locked."
+    assert not voting.broken_off(ModelError("The prompt is too long.")).out_of_reach
+    assert not voting.drafted(draft(rule="syntax")).concluded().out_of_reach
+
+
 def test_an_attempt_says_whether_it_failed_because_something_was_out_of_reach() -> None:
     assert OPEN.broken_off(ModelUnavailableError("No network.")).out_of_reach
     assert not OPEN.broken_off(ModelError("The prompt is too long.")).out_of_reach

@@ -123,6 +123,15 @@ def test_an_attempt_that_reached_no_model_is_settled_and_teaches_nothing(bakery:
     assert not list(bakery.ledger.events(kinds=(EventKind.RUN_STEPPED,)))
 
 
+def test_a_vote_that_an_outage_cut_short_teaches_nothing(bakery: Bakery) -> None:
+    one = learner(bakery)
+    replies = ["SELECT Nme FROM Breads", WRONG, ModelUnavailableError("No network.")]
+    *_, attempt = bakery.asking(PAIR.question, ScriptedModel(replies), approach="vote", journal=one)
+    assert attempt.status == "answered" and "No network." in attempt.message
+    assert one.judged == [] and bakery.fired() == () and bakery.ledger.unsettled() == ()
+    assert attempt.understood and Lessons(bakery.ledger).of(attempt.understood.bucket) == ()
+
+
 @pytest.mark.parametrize("replies", [(RIGHT,), ("SELECT Nme FROM Breads", WRONG)], ids=["right", "wrong"])
 def test_all_that_an_answer_teaches_is_written_in_one_transaction(
     open_bakery: Callable[..., Bakery], replies: tuple[str, ...]
