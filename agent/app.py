@@ -310,7 +310,7 @@ class App:
             attempt,
             understand=self.understand,
             decline=decline,
-            habit=self.habit if arm.procedural else lambda _understood: None,
+            habit=self.habit if arm.replays else lambda _understood: None,
             recall=partial(self.recalled, arm=arm, another=another),
             approach=partial(self.approach, arm=arm),
             prompt=partial(self.prompt, arm=arm),
@@ -424,10 +424,10 @@ class App:
         """The approach that procedural memory ranks first for the bucket, among those that have what they need."""
         assert attempt.understood is not None, "an attempt is understood before it is approached"
         material = self.material(attempt.understood, arm)
-        if forced := _forced(self.settings):
-            return forced.chosen("asked for", material)
         if not arm.schema:
             return PLAINEST.chosen("the plainest", material)
+        if forced := _forced(self.settings):
+            return forced.chosen("asked for", material)
         names = [approach.name for approach in APPROACHES if approach.fits(attempt, material)]
         if not arm.procedural:
             names = names[:1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -14,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.attempt import Attempt
-from agent.database.result import QueryRejected
+from agent.attempt import OUTAGES, Attempt
+from agent.database.result import DatabaseError, DatabaseUnusableError, QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
 from agent.journal import Unwritten
 from agent.learning.arms import MEMORY, Arm, deranged
@@ -61,11 +62,22 @@ class School:
 
     @cached_property
     def judge(self) -> Judge:
-        """Judges on the database and on copies of it with other rows, which are made here."""
+        """Judges on the database and on copies of it with other rows, which are made here.
+
+        Raises:
+            RunError: there is no room for the copies.
+        """
         app = self.app
         app.say("Making copies of the database with other rows, to see through lucky answers …")
-        copies = mutated(app.database, file=app.database.file, folder=app.folder, open_copy=app.open_copy)
-        return Judge(run=app.checked_run, copies=self._opened.enter_context(copies), dialect=app.schema.dialect)
+        making = mutated(app.database, file=app.database.file, folder=app.folder, open_copy=app.open_copy)
+        try:
+            copies = self._opened.enter_context(making)
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(
+                f"The copies of the database cannot be written into {app.folder}: {error}. Make room there, or change "
+                "its rights, then try again."
+            ) from error
+        return Judge(run=reached(app.checked_run), copies=tuple(map(reached, copies)), dialect=app.schema.dialect)
 
     def verdict(self, pair: Pair, attempt: Attempt) -> Verdict:
         problem = attempt.message if attempt.result is None else ""
@@ -97,8 +109,8 @@ class School:
 
     def resume(self, id: str | None, options: TrainingOptions) -> Run:
         """Read a run back; refuse one that is finished, or that files, model or schema no longer fit."""
-        runs = [self.log.read(one) for one in ([id] if id else self.log.ids())]
-        run = next((one for one in reversed(runs) if one.finished is None), None)
+        runs = map(self.log.read, [id] if id else reversed(self.log.ids()))
+        run = next((one for one in runs if one.finished is None), None)
         if run is None:
             raise RunError(f"Run {id} is finished." if id else "No run is unfinished. Begin one without --resume.")
         then, holdout = run.plan, options.holdout
@@ -141,7 +153,8 @@ class School:
             dialect=app.schema.dialect,
             vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
         )
-        training = replace(MEMORY, trying=True, sifted=run.plan.forgetting)
+        asking = replace(MEMORY, sifted=run.plan.forgetting)
+        arms: dict[Part, Arm] = {"training": replace(asking, trying=True), "holdout": asking}
 
         def ask(chosen: Sequence[Pair], epoch: int, part: Part) -> Iterator[Step]:
             def one(pair: Pair) -> Step:
@@ -149,9 +162,8 @@ class School:
                 learner = (
                     self._learner(run.id, pair, epoch) if part == "training" else self._witness(run.id, pair, epoch)
                 )
-                arm = training if part == "training" else MEMORY
                 asked = kept.asked_by(f"{run.id} {epoch} {part} {pair.id}") if kept else model
-                *_, attempt = app.ask(pair.question, arm=arm, model=asked, journal=learner)
+                *_, attempt = app.ask(pair.question, arm=arms[part], model=asked, journal=learner)
                 if not learner.judged:
                     raise Paused(attempt.message)
                 return learner.judged[-1]
@@ -166,7 +178,7 @@ class School:
                 if run.is_at_checkpoint or run.finished is not None:
                     write_run(folder, run, about=about)
                 yield run
-        except (Paused, BrainError, RunError, OSError) as stopped:
+        except (Paused, BrainError, DatabaseError, RunError, OSError) as stopped:
             yield self._pause(run, str(stopped), folder, about)
         except (KeyboardInterrupt, GeneratorExit):
             app.give_up()
@@ -174,7 +186,10 @@ class School:
             raise
 
     def _pause(self, run: Run, reason: str, folder: Path, about: Mapping[str, str]) -> Run:
-        """Write down that a run stops, as far as there is room for it."""
+        """Write down that a run stops, as far as there is room for it; of one that is finished it is only said why."""
+        if run.finished is not None:
+            self.app.say(reason)
+            return run
         try:
             run = self.log.pause(run, reason)
         except BrainError:
@@ -279,6 +294,26 @@ class School:
 
 def _nothing(_cost: float) -> None:
     """Nobody keeps a budget."""
+
+
+def reached(run: Callable[[str], Result]) -> Callable[[str], Result]:
+    """The same way to the rows, for a judge: an answer is not wrong because nobody could look.
+
+    A query whose process ended is run once more, in a new one; if that ends too, it is for the query. What is returned
+    raises DatabaseUnusableError where the database is locked or its connection broke.
+    """
+
+    def looked(sql: str) -> Result:
+        try:
+            return run(sql)
+        except QueryFailed as failed:
+            if failed.kind not in OUTAGES:
+                raise
+            if failed.kind != "worker":
+                raise DatabaseUnusableError(failed.reason) from failed
+        return run(sql)
+
+    return looked
 
 
 def chosen(path: Path, only: Sequence[str] = ()) -> tuple[Pair, ...]:

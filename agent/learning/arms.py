@@ -15,9 +15,10 @@ class Arm:
     """One way of asking in a comparison. `schema`: whether the model is shown the schema at all.
 
     `episodes` says which are recalled: none, those for the question, those for another question of the set, or the
-    same favourites for all. `procedural`: whether synapses choose the approach, lessons are shown and habits answer.
-    `sifted`: whether episodes that misled in the bucket are left out. `trying`: whether approaches that were not tried
-    yet are tried out, as in training, or the one is taken that is expected to do best.
+    same favourites for all. `procedural`: whether synapses choose the approach and lessons are shown; habits
+    answer as well where the episodes are the question's own. `sifted`: whether episodes that misled in the bucket are
+    left out. `trying`: whether approaches that were not tried yet are tried out, as in training, or the one is taken
+    that is expected to do best.
     """
 
     name: str
@@ -27,6 +28,11 @@ class Arm:
     procedural: bool = False
     sifted: bool = True
     trying: bool = False
+
+    @property
+    def replays(self) -> bool:
+        """Whether habits answer. They are made of the question's own episodes, which a control must not have."""
+        return self.procedural and self.episodes == "own"
 
 
 ARMS: tuple[Arm, ...] = (

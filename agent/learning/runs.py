@@ -27,7 +27,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A question file as it was when the run began: `digest` is the SHA-256 of its bytes."""
+    """A question file as it was when the run began: `digest` is the SHA-256 of its bytes and of the ids asked of it."""
 
     file: str
     digest: str

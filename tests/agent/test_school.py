@@ -1,0 +1,190 @@
+"""Training and examining an opened app: what is right for one question alone, and what ends a run in good order."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agent.school as school
+from agent.app import App, open_app
+from agent.database.result import QueryFailed, Result
+from agent.learning.arms import ARMS, Arm
+from agent.learning.questions import Pair, read_pairs
+from agent.learning.runs import Run, RunError
+from agent.learning.steps import Step
+from agent.learning.training import TrainingOptions
+from agent.models.recorded import ScriptedModel
+from agent.school import reached
+from agent.settings import Settings
+from memory.embedder import MiniLM
+from memory.reference_store import ReferenceStore
+
+BOATS = """
+CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT, Metres REAL);
+INSERT INTO Boats VALUES (1, 'Hoopvol', 'Veere', 9.5), (2, 'Stille', 'Hoorn', 12.0), (3, 'Vrouwe', 'Veere', 7.0);
+"""
+COUNT = "SELECT COUNT(*) FROM Boats WHERE Harbour = 'Veere'"
+GOLDS = {
+    "How many boats are in Veere?": COUNT,
+    "What is the average length in metres?": "SELECT AVG(Metres) FROM Boats",
+}
+ONE = Result(("n",), ((1,),))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    path = tmp_path / "boats.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(BOATS)
+    lines = [json.dumps({"id": f"b{n}", "question": asked, "sql": sql}) for n, (asked, sql) in enumerate(GOLDS.items())]
+    (tmp_path / "golds.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"))
+
+
+@pytest.fixture
+def options(settings: Settings) -> TrainingOptions:
+    return TrainingOptions(training=settings.data / "golds.jsonl", epochs=1, cache=False, seeding=False, patience=0.0)
+
+
+@contextmanager
+def opened(settings: Settings, minilm: MiniLM, *replies: Any, say: Callable[[str], None] = print) -> Iterator[App]:
+    """An app with a scripted model, and an episode store that needs no Cognee."""
+    with open_app(settings, say=say) as app:
+        app.model = ScriptedModel(replies)
+        app.__dict__["store"] = ReferenceStore(embedder=minilm)
+        yield app
+
+
+def trained(app: App, options: TrainingOptions) -> Run:
+    *_, run = app.train(app.begin_run(options), options)
+    return run
+
+
+def asked(app: App, pairs: Sequence[Pair], *names: str) -> list[Step]:
+    arms: list[Arm] = [arm for arm in ARMS if arm.name in names]
+    return list(app.evaluate(pairs, arms, cache=False))
+
+
+def test_habits_answer_in_no_arm_that_must_not_have_the_episodes_of_the_question(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    pairs = read_pairs(options.training)[:1]
+    with opened(settings, minilm, *[COUNT] * 20) as app:
+        run = trained(app, replace(options, only_training=("b0",), epochs=4))
+        assert run.steps[-1].is_habit
+        paths = {step.arm: step.path for step in asked(app, pairs, "memory", "shuffled", "constant", "episodes")}
+    assert paths == {"memory": "habit", "shuffled": "model", "constant": "model", "episodes": "model"}
+
+
+def test_the_bare_arm_shows_no_name_of_the_schema_whatever_approach_is_asked_for(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    pairs = read_pairs(options.training)
+    with opened(replace(settings, approach="values"), minilm, "SELECT 1", "SELECT 1") as app:
+        model = app.model
+        steps = asked(app, pairs, "bare")
+    assert isinstance(model, ScriptedModel) and [step.approach for step in steps] == ["direct", "direct"]
+    shown = [prompt.stable + prompt.turns[-1].text for prompt in model.prompts]
+    assert len(shown) == 2 and not any(name in text for text in shown for name in ("Boats", "Harbour", "Metres"))
+
+
+@pytest.mark.parametrize("forgetting", [True, False])
+def test_an_ablation_of_forgetting_leaves_nothing_out_of_what_holdout_questions_recall_either(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM, monkeypatch: pytest.MonkeyPatch, forgetting: bool
+) -> None:
+    arms: list[Arm] = []
+    real = App.ask
+
+    def ask(app: App, question: str, *, arm: Arm, **more: Any) -> Any:
+        arms.append(arm)
+        return real(app, question, arm=arm, **more)
+
+    monkeypatch.setattr(App, "ask", ask)
+    with opened(settings, minilm, *[COUNT] * 4) as app:
+        once = replace(options, holdout=options.training, only_training=("b0",), only_holdout=("b0",))
+        trained(app, replace(once, forgetting=forgetting))
+    assert [(arm.sifted, arm.trying) for arm in arms] == [(forgetting, True), (forgetting, False)]
+
+
+def test_copies_that_cannot_be_written_are_told_with_what_to_do(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_what: object, **_how: object) -> Any:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("agent.learning.remaking.remake", full)
+    with opened(settings, minilm) as app, pytest.raises(RunError, match=r"disk is full. Make room there"):
+        trained(app, options)
+
+
+@pytest.mark.parametrize(("kind", "paused"), [("locked", True), ("connection", True), ("error", False)])
+def test_an_answer_is_not_wrong_because_the_database_was_out_of_reach_when_it_was_judged(
+    settings: Settings,
+    options: TrainingOptions,
+    minilm: MiniLM,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    paused: bool,
+) -> None:
+    with opened(settings, minilm, COUNT, COUNT) as app:
+        model = app.model
+        assert isinstance(model, ScriptedModel)
+
+        def copy(sql: str) -> Result:
+            if len(model.prompts) == 1:
+                raise QueryFailed("It cannot be asked.", kind=kind)
+            return app.checked_run(sql)
+
+        @contextmanager
+        def mutated(*_what: object, **_how: object) -> Iterator[Any]:
+            yield (copy,)
+
+        monkeypatch.setattr(school, "mutated", mutated)
+        once = replace(options, only_training=("b0",))
+        run = trained(app, once)
+        assert [step.right for step in run.steps] == ([] if paused else [True]), (
+            "a copy where nothing runs says nothing"
+        )
+        if paused:
+            assert run.pauses[0].reason == "It cannot be asked." and not app.ledger.episodes()
+            *_, run = app.train(app.resume_run(None, once), once)
+            assert [step.right for step in run.steps] == [True]
+        assert run.finished is not None
+
+
+def test_a_query_whose_process_ended_is_run_once_more_and_is_to_blame_the_second_time() -> None:
+    ends = [True, False, True, True]
+
+    def run(_sql: str) -> Result:
+        if ends.pop(0):
+            raise QueryFailed("It ended.", kind="worker")
+        return ONE
+
+    assert reached(run)("SELECT 1") == ONE
+    with pytest.raises(QueryFailed):
+        reached(run)("SELECT 1")
+    assert ends == []
+
+
+def test_a_finished_run_is_not_paused_by_what_comes_after(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    said: list[str] = []
+    with opened(settings, minilm, COUNT, say=said.append) as app:
+        once = replace(options, only_training=("b0",))
+        begun = app.begin_run(once)
+        going = app.train(begun, once)
+        run = next(grown for grown in going if grown.is_at_checkpoint)
+        (settings.runs / run.id).rename(settings.runs / "elsewhere")
+        (settings.runs / run.id).touch()
+        last = next(going)
+        assert last.finished is not None and not last.pauses
+        assert [line for line in said if "cannot be written" in line]
+        assert app._school.log.read(run.id).pauses == ()
