@@ -17,6 +17,7 @@ import resource
 import signal
 import sqlite3
 import sys
+import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ import agent.app as app
 import agent.school as school
 from agent.database.reading import open_database
 from agent.database.result import QueryFailed, Result
+from agent.habits import Habits
 from agent.learning.mutating import mutated
 from agent.learning.training import TrainingOptions
 from agent.models.openai_compatible import OpenAIModel
@@ -67,7 +69,8 @@ class Order:
     After `kill_at` of them, counted from the beginning of training or, `opening`, from that of the life, it gets the
     signal `by`. `down`: after so many calls the model is out of reach; `url`: the model is asked there, with
     `patience` seconds. `limit`: no file may grow beyond so many bytes; `pages`: the ledger by no more than so many.
-    `workers` ask at once.
+    `workers` ask at once. `again`: another run is begun although one is there. `later`: all clocks are so many seconds
+    ahead.
     """
 
     place: str
@@ -80,6 +83,8 @@ class Order:
     limit: int | None = None
     pages: int | None = None
     workers: int = 1
+    again: bool = False
+    later: float = 0.0
 
 
 class Boats:
@@ -206,10 +211,15 @@ def live(order: Order, boats: Boats, copies: Any, tell: Callable[[str, str], Non
         quick = RetryPolicy(deadline=2.0, max_tries=2, first_wait=0.05)
         return OpenAIModel(model="m", key=None, base_url=order.url, prices=load_prices(), policy=quick)
 
+    def now() -> float:
+        return time.time() + order.later
+
     known = vars(app)
     known["open_database"] = lambda *_how, **_more: boats
     known["MiniLM"] = Words
-    known["Ledger"] = SimpleNamespace(open=partial(Ledger.open, between=step))
+    known["Ledger"] = SimpleNamespace(open=partial(Ledger.open, between=step, clock=now))
+    known["Habits"] = partial(Habits, clock=now)
+    known["time"] = SimpleNamespace(time=now)
     known["SynapseStore"] = partial(SynapseStore, between=step)
     known["_choose"] = choose
     vars(school)["mutated"] = made
@@ -221,7 +231,8 @@ def live(order: Order, boats: Boats, copies: Any, tell: Callable[[str, str], Non
     )
     with app.open_app(settings, say=partial(tell, "said")) as opened:
         opened.__dict__["store"] = FileStore(opened.store_folder, step)
-        run = opened.resume_run(None, options) if (place / "begun").exists() else opened.begin_run(options)
+        there = (place / "begun").exists() and not order.again
+        run = opened.resume_run(None, options) if there else opened.begin_run(options)
         (place / "begun").touch()
         if order.limit:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -249,7 +260,7 @@ def _wait_for_no_disk() -> None:
         connection.execute("PRAGMA synchronous = OFF")
 
     event.listen(Engine, "connect", off)
-    os.fsync = lambda _file: None
+    os.fsync = lambda fd: None
 
 
 def serve(folder: Path) -> None:

@@ -1,9 +1,13 @@
-"""A run of training that is killed, cut off or starved at any point is finished later, with the same accounts."""
+"""A run of training that is killed, cut off or starved at any point is finished later, with the same accounts.
+
+What it has learned is there in the next run on the same brain.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,11 +26,12 @@ from typing import Any
 import pytest
 
 import memory
-from agent.learning.runs import RunLog
+from agent.learning.runs import Run, RunLog
 from memory.lease import writer_lease
 from memory.ledger import EventKind, Ledger
 from memory.lessons import Lessons
 from procedural.store import SynapseStore, replayed
+from procedural.synapse import HALF_LIFE, Synapse, salience
 from tests.agent.learning.run_worker import answer
 
 WORKER = Path(__file__).with_name("run_worker.py")
@@ -281,3 +286,71 @@ def test_a_run_of_many_workers_that_is_killed_and_interrupted_asks_each_question
     asked = [sorted((one["epoch"], one["question"]) for one in account["steps"]) for account in (came, undisturbed)]
     assert asked[0] == asked[1]
     assert came["cost"] >= sum(not one["replayed"] and one["calls"] for one in came["steps"]) * 0.125
+
+
+# The next night
+
+
+@dataclass(frozen=True)
+class Brain:
+    """What a brain holds: its runs, its synapses, which episodes are active, and how often each was remembered."""
+
+    runs: tuple[Run, ...]
+    synapses: tuple[Synapse, ...]
+    episodes: frozenset[str]
+    remembered: Counter[str]
+
+    def right(self, run: int, epoch: int) -> list[bool]:
+        return [step.right for step in self.runs[run].of(epoch)]
+
+    def habits(self, run: int, epoch: int) -> int:
+        return sum(step.is_habit for step in self.runs[run].of(epoch))
+
+
+def brain(live: Live, place: str) -> Brain:
+    folder: Path = live.folder  # type: ignore[attr-defined]
+    with closing(Ledger.open(folder / place / "brain" / "brain.sqlite", database="boats", create=False)) as ledger:
+        assert ledger.verify().ok
+        log = RunLog(ledger)
+        with ledger.connection() as connection:
+            synapses = SynapseStore().synapses(connection)
+        return Brain(
+            tuple(map(log.read, log.ids())),
+            synapses,
+            frozenset(str(one.id) for one in ledger.episodes()),
+            Counter(event.subject for event in ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))),
+        )
+
+
+def test_a_second_night_begins_with_all_that_the_first_one_learned(live: Live) -> None:
+    assert live("nights").said[-1] == "finished"
+    first = brain(live, "nights")
+    assert first.right(0, 1).count(False) == 1 and all(first.right(0, 2)), "there was something to learn"
+    assert live("nights", again=True).said[-1] == "finished"
+    second = brain(live, "nights")
+    assert second.runs[0] == first.runs[0] and len(second.runs) == 2
+    assert sorted(second.right(1, 1)) == sorted(first.right(0, 2)), "it goes on where the first ended"
+    assert second.episodes == first.episodes and second.remembered == first.remembered, "no pair is learned twice"
+    before = {(one.bucket, one.target_kind, one.target): one for one in first.synapses}
+    after = {(one.bucket, one.target_kind, one.target): one for one in second.synapses}
+    assert before.keys() <= after.keys()
+    grown = [(old, after[key]) for key, old in before.items() if after[key] != old]
+    assert grown and all(new.successes > old.successes and new.failures == old.failures for old, new in grown)
+
+
+def test_what_is_not_used_for_long_fades_by_the_clock_until_it_is_used_again(live: Live) -> None:
+    for again in (False, True):
+        assert live("weeks", again=again).said[-1] == "finished"
+    folder: Path = live.folder  # type: ignore[attr-defined]
+    shutil.copytree(folder / "weeks", folder / "weeks later")
+    assert live("weeks", again=True).said[-1] == "finished"
+    assert live("weeks later", again=True, later=1.1 * HALF_LIFE).said[-1] == "finished"
+    at_once, later = brain(live, "weeks"), brain(live, "weeks later")
+    assert at_once.habits(1, 2), "what was right three times is a habit"
+    assert later.habits(2, 1) <= 1 < at_once.habits(2, 1), "they fade; two questions share the one that is woken first"
+    assert later.habits(2, 2) == at_once.habits(2, 2)
+    assert all(later.right(2, 1)), "an episode does not fade"
+    fired = [one for one in later.synapses if one.target_kind == "habit"]
+    unused = [one for one in at_once.synapses if one.target_kind == "habit"]
+    now = time.time() + 1.1 * HALF_LIFE
+    assert all(salience(one, now) < 0.5 for one in unused) and all(salience(one, now) > 0.9 for one in fired)
