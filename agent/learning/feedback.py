@@ -137,7 +137,7 @@ class Teacher:
             if verdict == "corrected":
                 self._learn(entry, attempt, body, right.sql)
             rewarded = (*fired(body), *shown) if verdict == "good" else shown
-            self._move(entry, body, rewarded, reward=1.0)
+            move_weights(self.synapses, entry, body, rewarded, reward=1.0)
         known = "Remembered" if new else "Known already, and strengthened"
         less = self._told(gone) if gone else ""
         return Outcome(f"{known}: {right.question}{less}", (str(right.id),) if new else (), gone)
@@ -173,7 +173,7 @@ class Teacher:
             episode = self.ledger.episode(said)
             if episode and asked_alike(episode.question) == asked_alike(body["question"]):
                 wrong.append(said)
-        self._move(entry, body, blamed(body, map(str, wrong)), reward=0.0)
+        move_weights(self.synapses, entry, body, blamed(body, map(str, wrong)), reward=0.0)
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
         own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
         return (*wrong, *(id for id in map(uuid.UUID, spent) if id in own))
@@ -185,12 +185,6 @@ class Teacher:
     def _learn(self, entry: Transaction, attempt: str, body: Mapping[str, Any], right_sql: str = "") -> None:
         for lesson in lessons_from_person(attempt, body, dialect=self.dialect, right_sql=right_sql):
             self._lessons.learn(entry, lesson)
-
-    def _move(self, entry: Transaction, body: Mapping[str, Any], targets: tuple[Target, ...], *, reward: float) -> None:
-        if targets:
-            bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
-            changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
-            entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
 
 def asked_alike(question: str) -> str:
@@ -211,6 +205,19 @@ def blamed(body: Mapping[str, Any], wrong: Iterable[str]) -> tuple[Target, ...]:
     if body.get("path") != "habit":
         return guilty
     return tuple(target for target in guilty if target.kind != "episode" or target.name in names)
+
+
+def move_weights(
+    synapses: SynapseStore, entry: Transaction, body: Mapping[str, Any], targets: Iterable[Target], *, reward: float
+) -> None:
+    """Fire each target in the bucket of a settled attempt, once, and write down how its weight moved.
+
+    `reward` is 1.0 for a right answer and 0.0 for a wrong one.
+    """
+    if wanted := tuple(dict.fromkeys(targets)):
+        bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
+        changes = synapses.fire(entry.connection, bucket, wanted, reward, entry.at)
+        entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
 
 def _forget(

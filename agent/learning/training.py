@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,16 +12,16 @@ from agent.attempt import Attempt
 from agent.database.fingerprint import fingerprint
 from agent.database.skeleton import normalise, skeleton
 from agent.journal import LedgerJournal, body_of, fired
-from agent.learning.feedback import asked_alike, blamed
+from agent.learning.feedback import asked_alike, blamed, move_weights
 from agent.learning.judging import Verdict
 from agent.learning.mistakes import lessons_from_gold
 from agent.learning.questions import Pair
 from agent.learning.runs import Run, RunLog
 from agent.learning.steps import Part, Step, step_of
 from memory.episode import Episode
-from memory.ledger import EventKind, Ledger, Transaction
+from memory.ledger import Ledger, Transaction
 from memory.lessons import Lessons
-from procedural.store import Bucket, SynapseStore, changes_content
+from procedural.store import SynapseStore
 from procedural.synapse import Target
 
 
@@ -155,10 +155,10 @@ class Learner:
         earned = [one for one in fired(body) if not (told and one.kind == "approach")]
         if entry.is_active(episode.id):
             earned.append(Target("episode", str(episode.id)))
-        self._move(entry, body, earned, reward=1.0)
+        move_weights(self.synapses, entry, body, earned, reward=1.0)
 
     def _wrong(self, entry: Transaction, attempt: Attempt, body: Mapping[str, Any], verdict: Verdict) -> None:
-        self._move(entry, body, blamed(body, ()), reward=0.0)
+        move_weights(self.synapses, entry, body, blamed(body, ()), reward=0.0)
         gold = normalise(self.pair.sql, self.journal.dialect)
         origin = f"train:{self.run}:{attempt.id}"
         for lesson in lessons_from_gold(
@@ -182,13 +182,6 @@ class Learner:
             schema_fingerprint=self.journal.schema,
             result_fingerprint=fingerprint(attempt.result, ordered=self.pair.ordered),
         )
-
-    def _move(self, entry: Transaction, body: Mapping[str, Any], targets: Iterable[Target], *, reward: float) -> None:
-        targets = tuple(dict.fromkeys(targets))
-        if targets:
-            bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
-            changes = self.synapses.fire(entry.connection, bucket, targets, reward, entry.at)
-            entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
