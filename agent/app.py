@@ -592,14 +592,17 @@ class App:
         proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
         if erase:
             told = [text for episode in episodes for text in (episode.sql, episode.question)]
-            dropped, runs = self._school.erase(told)
-            proof.append(f"completion cache: {dropped} replies dropped; files of {runs} runs written anew")
+            dropped, written = self._school.erase(told)
+            files = f"files of {written} runs and evaluations written anew"
+            proof.append(f"completion cache: {dropped} replies dropped; {files}")
             for what, texts in (
                 ("the questions' words", [episode.question for episode in episodes]),
                 ("their SQL", [episode.sql for episode in episodes]),
             ):
                 held = [
-                    name for folder in (self.folder, *self._school.folders) for name in files_holding(folder, texts)
+                    f"{folder.name}/{name}"
+                    for folder in (self.folder, *self._school.folders)
+                    for name in files_holding(folder, texts)
                 ]
                 proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from agent.journal import Unwritten
 from agent.learning.arms import MEMORY, Arm, deranged
 from agent.learning.care import Care
 from agent.learning.crew import Baton, steps
-from agent.learning.evaluating import evaluate
+from agent.learning.evaluating import evaluate, summarise, write_evaluation
 from agent.learning.hard import ORIGIN, HardReport, ever_wrong, seed_hard
 from agent.learning.judging import Judge, Verdict
 from agent.learning.mistakes import one_spelling
@@ -31,7 +31,7 @@ from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.report import write_run
 from agent.learning.runs import Pause, Plan, QuestionSet, Run, RunError, RunLog
 from agent.learning.seed import Refused, Source
-from agent.learning.steps import Part, Step
+from agent.learning.steps import Part, Step, read_step
 from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions, Witness, train
 from agent.models.cached import CachedModel, Replies
 from agent.models.patient import PatientModel
@@ -248,9 +248,10 @@ class School:
         return report
 
     def erase(self, texts: Sequence[str]) -> tuple[int, int]:
-        """Take queries out of the completion cache, and write the files of runs anew, from which they are gone.
+        """Take queries out of the completion cache, and write the files of runs and evaluations anew without them.
 
-        Gives how many replies were dropped and how many runs were written. Raises ReplyFileError, RunError.
+        Gives how many replies were dropped, and how many runs and evaluations were written. Raises ReplyFileError,
+        RunError.
         """
 
         def spelled(reply: str) -> str:
@@ -260,15 +261,25 @@ class School:
 
         with closing(Replies(self._replies, say=self.app.say)) as replies:
             dropped = replies.drop(texts, spelled=spelled)
-        for folder in self.folders:
+        for folder in self._runs:
             write_run(folder, self.log.read(folder.name), about=about_of(folder))
-        return dropped, len(self.folders)
+        wanted = {spelled(text) for text in texts}
+        return dropped, len(self._runs) + sum(without(folder, wanted, spelled=spelled) for folder in self._evaluations)
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where the files of this brain's runs are."""
+        """Where the files of this brain's runs are, and those of evaluations that were put nowhere else."""
+        return (*self._runs, *self._evaluations)
+
+    @property
+    def _runs(self) -> tuple[Path, ...]:
         places = (self.app.settings.runs / id for id in self.log.ids())
         return tuple(place for place in places if place.is_dir())
+
+    @property
+    def _evaluations(self) -> tuple[Path, ...]:
+        """All brains' evaluations: no brain knows which are its own."""
+        return tuple(sorted(path.parent for path in self.app.settings.runs.glob("evaluation-*/evaluation.json")))
 
     @property
     def _replies(self) -> Path:
@@ -341,6 +352,29 @@ def about_of(folder: Path) -> Mapping[str, str]:
     except (OSError, ValueError):
         return {}
     return {str(name): str(value) for name, value in about.items()}
+
+
+def without(folder: Path, queries: Collection[str], *, spelled: Callable[[str], str]) -> bool:
+    """Write the files of an evaluation anew without some queries; whether it had one. They are given as `spelled`.
+
+    What cannot be read as an evaluation is left as it is. Raises RunError where it cannot be written.
+    """
+    try:
+        told = json.loads((folder / "evaluation.json").read_text("utf-8"))
+        steps, about = [read_step(one) for one in told["steps"]], dict(told["about"])
+        kept = [replace(one, sql="", reason="") if spelled(one.sql) in queries else one for one in steps]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+    if kept == steps:
+        return False
+    try:
+        write_evaluation(folder, summarise(kept), kept, about=about)
+    except OSError as error:
+        raise RunError(
+            f"The files in {folder} cannot be written: {error.strerror or error}. What is to be erased stands in them: "
+            "change their rights, or delete them."
+        ) from error
+    return True
 
 
 def commit() -> str:

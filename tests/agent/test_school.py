@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ import agent.school as school
 from agent.app import App, open_app
 from agent.database.result import QueryFailed, Result
 from agent.learning.arms import ARMS, Arm
+from agent.learning.evaluating import summarise, write_evaluation
 from agent.learning.questions import Pair, read_pairs
 from agent.learning.runs import Run, RunError
 from agent.learning.steps import Step
@@ -31,10 +33,8 @@ CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT
 INSERT INTO Boats VALUES (1, 'Hoopvol', 'Veere', 9.5), (2, 'Stille', 'Hoorn', 12.0), (3, 'Vrouwe', 'Veere', 7.0);
 """
 COUNT = "SELECT COUNT(*) FROM Boats WHERE Harbour = 'Veere'"
-GOLDS = {
-    "How many boats are in Veere?": COUNT,
-    "What is the average length in metres?": "SELECT AVG(Metres) FROM Boats",
-}
+MEAN = "SELECT AVG(Metres) FROM Boats"
+GOLDS = {"How many boats are in Veere?": COUNT, "What is the average length in metres?": MEAN}
 ONE = Result(("n",), ((1,),))
 
 
@@ -117,10 +117,10 @@ def test_copies_that_cannot_be_written_are_told_with_what_to_do(
     settings: Settings, options: TrainingOptions, minilm: MiniLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_what: object, **_how: object) -> Any:
-        raise sqlite3.OperationalError("database or disk is full")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("agent.learning.remaking.remake", full)
-    with opened(settings, minilm) as app, pytest.raises(RunError, match=r"disk is full. Make room there"):
+    with opened(settings, minilm) as app, pytest.raises(RunError, match=r"No space left on device. Make room there"):
         trained(app, options)
 
 
@@ -188,3 +188,25 @@ def test_a_finished_run_is_not_paused_by_what_comes_after(
         assert last.finished is not None and not last.pauses
         assert [line for line in said if "cannot be written" in line]
         assert app._school.log.read(run.id).pauses == ()
+
+
+def test_what_is_erased_is_gone_from_the_files_of_runs_and_evaluations_too(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    pairs = read_pairs(options.training)
+    replies = [COUNT, MEAN, COUNT.replace("COUNT(*)", "count( * )"), MEAN]
+    with opened(settings, minilm, *replies) as app:
+        run = trained(app, replace(options, seed=4))
+        steps = list(app.evaluate(pairs, [arm for arm in ARMS if arm.name == "schema"], cache=False))
+        mine, odd = settings.runs / "evaluation-1", settings.runs / "evaluation-2"
+        write_evaluation(mine, summarise(steps), steps, about={"model": "scripted"})
+        odd.mkdir()
+        (odd / "evaluation.json").write_text(json.dumps({"note": COUNT}))
+        erased = app.forget(tuple(one for one in app.ledger.episodes() if one.sql == COUNT), erase=True)
+    assert "2 runs and evaluations" in erased.proof[-3]
+    assert erased.proof[-1] == "files searched for their SQL: 1 hold them evaluation-2/evaluation.json"
+    kept = json.loads((mine / "evaluation.json").read_text())
+    assert [step["sql"] for step in kept["steps"]] == ["", MEAN] and kept["about"] == {"model": "scripted"}
+    assert kept["arms"][0]["share"]["right"] == 2, "what it came to stays"
+    attempts = (settings.runs / run.id / "attempts.jsonl").read_text().splitlines()
+    assert len(attempts) == 2 and not any(COUNT in attempt for attempt in attempts)
