@@ -11,8 +11,9 @@ nobody answers for minutes. The brain is a fresh one in `runs/night/<name>`, wit
 `--no-pack`; begun again with the same name, the night goes on where it was. `--write` keeps the report, the curve and
 the evaluation in `runs/reference/<name>/`. A night with a local 0.5B on two quiet cores takes about two hours.
 
-`--poison` first plants so many episodes that are right by luck: a constant that is the answer on this data. With
-`--no-forget` beside it, that is the ablation of forgetting.
+`--poison` first plants so many episodes that are right by luck: a constant that is the answer on this data. They take
+the place of the seed pack, which only a brain without any gets. With `--no-forget` beside it, that is the ablation of
+forgetting: nothing is forgotten, and nothing that misled is left out when it is asked in arms.
 
 What stands in for the network is `agent/models/unreliable.py`; all else is what `hebbql train` runs.
 """
@@ -145,7 +146,8 @@ def plant(app: App, options: TrainingOptions, count: int, pack: Path) -> None:
 
 def compare(given: argparse.Namespace, folder: Path) -> None:
     """Ask the holdout in all arms with the brain that was trained."""
-    arms = [arm for name in given.arms.split(",") if (arm := arm_named(name))]
+    sifted = not given.no_forget
+    arms = [replace(arm, sifted=sifted) for name in given.arms.split(",") if (arm := arm_named(name))]
     pairs = holdout_of(given)
     with opened(given, folder) as app:
         held, refused = app.confirmed(pairs)
@@ -166,7 +168,7 @@ def compare(given: argparse.Namespace, folder: Path) -> None:
 
 
 def keep(folder: Path, reference: Path) -> None:
-    """Copy what is to be published: no attempts' SQL but what the reports show, no brain."""
+    """Copy what is to be published: the files of the run and those of the evaluation, no brain."""
     reference.mkdir(parents=True, exist_ok=True)
     run = (folder / "run").read_text("ascii").strip() if (folder / "run").exists() else ""
     found = (
