@@ -141,18 +141,7 @@ class School:
             app.budget.charge(run.cost_usd)
         model = baton.model(PatientModel(through(app.model), patience=options.patience, say=app.say))
         kept = self._cached(model) if run.plan.cache else None
-        care = Care(
-            ledger=app.ledger,
-            synapses=app.synapses,
-            log=self.log,
-            pairs=pairs,
-            run=app.checked_run,
-            judge=self.judge,
-            understand=app.understand,
-            schema=app.schema.fingerprint,
-            dialect=app.schema.dialect,
-            vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
-        )
+        care = self._care(pairs)
         asking = replace(MEMORY, sifted=run.plan.forgetting)
         arms: dict[Part, Arm] = {"training": replace(asking, trying=True), "holdout": asking}
 
@@ -184,6 +173,22 @@ class School:
             app.give_up()
             self._pause(run, "Interrupted.", folder, about)
             raise
+
+    def _care(self, pairs: Sequence[Pair]) -> Care:
+        """What looks after the brain at checkpoints; the shipped pack vouches for what it asks as well."""
+        app = self.app
+        return Care(
+            ledger=app.ledger,
+            synapses=app.synapses,
+            log=self.log,
+            pairs=pairs,
+            run=app.checked_run,
+            judge=self.judge,
+            understand=app.understand,
+            schema=app.schema.fingerprint,
+            dialect=app.schema.dialect,
+            vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
+        )
 
     def _pause(self, run: Run, reason: str, folder: Path, about: Mapping[str, str]) -> Run:
         """Write down that a run stops, as far as there is room for it; of one that is finished it is only said why."""
