@@ -143,7 +143,7 @@ class Care:
                 len(run.of(epoch)),
                 closes,
                 tuple(forgotten),
-                tuple(seeded(gold, why) for gold, why in golds if entry.remember(gold)),
+                tuple(seeded(gold, why, self._pair(gold)) for gold, why in golds if entry.remember(gold)),
                 refused,
             )
             self.log.checkpoint(entry, run.id, checkpoint)
@@ -296,6 +296,12 @@ class Care:
             except QueryRejected:
                 self._shapes[step.attempt] = ""
         return self._shapes[step.attempt]
+
+    def _pair(self, gold: Episode) -> str:
+        """The id of the training question that a gold is from."""
+        return next(
+            (pair.id for pair in self.pairs if asked_alike(cleaned(pair.question)) == asked_alike(gold.question)), ""
+        )
 
     def _episodes_shown(self, attempt: str) -> frozenset[str]:
         """Ids of the episodes that fired in a settled attempt."""

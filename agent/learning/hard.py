@@ -213,9 +213,9 @@ def seed_hard(
     )
 
 
-def seeded(episode: Episode, why: str) -> Seeded:
-    """What a report says of an episode that was seeded."""
-    return Seeded(str(episode.id), episode.bucket, episode.question, why)
+def seeded(episode: Episode, why: str, pair: str = "") -> Seeded:
+    """What a report says of an episode that was seeded from the gold of a training question."""
+    return Seeded(str(episode.id), episode.bucket, episode.question, why, pair)
 
 
 def _shape(pair: Pair, dialect: str) -> str:

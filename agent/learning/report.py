@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 SCHEMA = "hebbql.run/1"
 """The form of `report.json`. The number grows when something there changes its meaning or goes."""
 
-How = Literal["at once", "later", "seeded", "never"]
+How = Literal["at once", "later", "helped", "given", "never"]
 """How a question first became right. See `Found`."""
 
 HOW: dict[How, str] = {
     "at once": "right the first time it was asked",
     "later": "wrong at first, then right: the lesson of the mistake holds its gold",
-    "seeded": "right only after golds were seeded into its bucket, its own perhaps among them",
+    "helped": "right only after golds of other questions were seeded into its bucket",
+    "given": "right only after its own gold was seeded",
     "never": "never right",
 }
 
@@ -293,8 +294,10 @@ def _how(asked: Sequence[tuple[tuple[int, int], Step]], seeded: Sequence[tuple[t
         return "never"
     when, step = right
     before = [event for at, event in seeded if at <= when]
+    if any(event.pair == step.question for event in before):
+        return "given"
     if any(event.bucket == step.bucket for event in before):
-        return "seeded"
+        return "helped"
     return "at once" if step is asked[0][1] else "later"
 
 
@@ -411,7 +414,8 @@ def _standing(told: RunSummary) -> str:
         ways = {one.how: one.questions for one in told.found}
         lines.append(
             f"Of {_count(sum(ways.values()), 'training question')}, {ways['at once'] + ways['later']} became right "
-            f"without a gold in their bucket, {ways['seeded']} only after one was seeded there, {ways['never']} never."
+            f"without a gold in their bucket, {ways['helped']} only after golds of others were seeded there, "
+            f"{ways['given']} only after their own, {ways['never']} never."
         )
     taken = f"{_hours(spent.seconds)} of asking"
     if told.ended is not None:

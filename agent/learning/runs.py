@@ -84,12 +84,13 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """A gold that became an episode: whose, in which bucket, and why."""
+    """A gold that became an episode: in which bucket, why, and of which training question, by its id."""
 
     episode: str
     bucket: str
     question: str
     why: str
+    pair: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ def test_buckets_that_stayed_at_zero_were_given_golds_and_healed(night: dict[str
     seeded = {one["seeded"]["bucket"] for one in night["report"]["seeded"]}
     last = {step["bucket"] for step in night["steps"] if step["epoch"] == EPOCHS and step["right"]}
     assert seeded and seeded <= last
+    asked = {step["question"] for step in night["steps"] if step["part"] == "training"}
+    assert {one["seeded"]["pair"] for one in night["report"]["seeded"]} <= asked
 
 
 def test_what_was_right_so_often_is_a_habit_in_the_end_and_no_habit_was_wrong(night: dict[str, Any]) -> None:

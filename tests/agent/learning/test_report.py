@@ -92,23 +92,29 @@ def test_the_first_sentence_is_the_finding() -> None:
 
 def test_what_was_given_is_told_apart_from_what_was_found() -> None:
     found = {one.how: (one.questions, one.right_at_last) for one in summary(RUN).found}
-    assert found == {"at once": (1, 1), "later": (1, 1), "seeded": (1, 1), "never": (0, 0)}
+    assert found == {"at once": (1, 1), "later": (1, 1), "helped": (1, 1), "given": (0, 0), "never": (0, 0)}
     assert (
-        "- Of 3 training questions, 2 became right without a gold in their bucket, 1 only after one was seeded there, "
-        "0 never."
+        "- Of 3 training questions, 2 became right without a gold in their bucket, 1 only after golds of others were "
+        "seeded there, 0 only after their own, 0 never."
     ) in markdown(summary(RUN), about={}).splitlines()
 
 
 @pytest.mark.parametrize(
     ("after", "how"),
-    [((1, 1), "seeded"), ((2, 1), "seeded"), ((2, 2), "later"), ((3, 0), "later")],
+    [((1, 1), "helped"), ((2, 1), "helped"), ((2, 2), "later"), ((3, 0), "later")],
     ids=["an epoch before", "just before", "just after", "an epoch after"],
 )
 def test_a_gold_counts_as_given_only_to_what_became_right_after_it(after: tuple[int, int], how: str) -> None:
     steps = (step("a", right=False), step("b", 2), step("a", 2))
     run = replace(RUN, steps=steps, checkpoints=(Checkpoint(*after, seeded=(Seeded("e", "b-a", "q", "w"),)),))
     found = {one.how: one.questions for one in summary(run).found}
-    assert found == {"at once": 1, "later": 0, "seeded": 0, "never": 0} | {how: 1}
+    assert found == {"at once": 1, "later": 0, "helped": 0, "given": 0, "never": 0} | {how: 1}
+
+
+def test_a_question_whose_own_gold_was_seeded_was_given_it() -> None:
+    gold = Checkpoint(1, 1, seeded=(Seeded("e", "b-a", "q", "w", "a"),))
+    run = replace(RUN, steps=(step("a", right=False), step("a", 2)), checkpoints=(gold,))
+    assert {one.how: one.questions for one in summary(run).found}["given"] == 1
 
 
 def test_a_question_that_was_right_before_its_bucket_was_seeded_was_found() -> None:
