@@ -10,6 +10,7 @@ from agent.doors.watching import Course, arms_shown, run_shown
 from agent.learning.arms import arm_named
 from agent.learning.runs import Checkpoint, Forgotten, Plan, QuestionSet, Run
 from agent.learning.steps import Part, Step
+from tests.agent.learning.made import made_step
 
 PLAN = Plan(QuestionSet("t", "", 2), QuestionSet("h", "", 1), "m", "shop", "f", epochs=2, holdout_every=2)
 
@@ -23,34 +24,17 @@ def step(
     arm: str = "memory",
     path: str = "model",
 ) -> Step:
-    return Step(
+    return made_step(
+        question,
+        right=right,
         part=part,
         epoch=epoch,
         arm=arm,
-        question=question,
-        type="",
-        difficulty="",
-        language="en",
-        attempt="a",
-        bucket="b",
-        kind="count",
-        right=right,
-        error="",
-        rule="",
-        reason="",
-        lenient=False,
-        status="answered",
         path=path,
-        approach="direct",
-        recalled=0,
-        calls=1,
-        replayed=0,
-        input_tokens=1,
-        cached_tokens=0,
-        output_tokens=1,
+        error="",
+        lenient=False,
         cost_usd=0.25,
         seconds=1.0,
-        sql="SELECT 1",
     )
 
 

@@ -30,6 +30,7 @@ from memory.episode import Episode
 from memory.ledger import EventKind, Ledger
 from procedural.store import Bucket, SynapseStore, changes_content
 from procedural.synapse import Target
+from tests.agent.learning.made import made_step
 
 BEACH = """
 CREATE TABLE Walruses (WalrusID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Tusks INTEGER NOT NULL);
@@ -91,35 +92,7 @@ class Beach:
 
 
 def step(pair: Pair, bucket: str) -> Step:
-    return Step(
-        part="training",
-        epoch=1,
-        arm="memory",
-        question=pair.id,
-        type="",
-        difficulty="",
-        language="en",
-        attempt=f"a-{pair.id}",
-        bucket=bucket,
-        kind="count",
-        right=False,
-        error="values",
-        rule="",
-        reason="",
-        lenient=False,
-        status="answered",
-        path="model",
-        approach="direct",
-        recalled=2,
-        calls=1,
-        replayed=0,
-        input_tokens=1,
-        cached_tokens=0,
-        output_tokens=1,
-        cost_usd=0.0,
-        seconds=0.1,
-        sql=LUCKY,
-    )
+    return made_step(pair.id, right=False, attempt=f"a-{pair.id}", bucket=bucket, recalled=2, sql=LUCKY)
 
 
 def prepare(ledger: Ledger, beach: Beach) -> None:

@@ -38,6 +38,7 @@ from memory.outbox import drain
 from memory.recall import indexed_text
 from procedural.store import Bucket, changes_content
 from procedural.synapse import Synapse, Target
+from tests.agent.learning.made import made_step
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Bakery
@@ -80,33 +81,14 @@ def judge(bakery_file: Path, bakery_database: Database, tmp_path_factory: pytest
 def step(
     epoch: int, right: bool, *, bucket: str = "b", question: str = "q", attempt: str = "", part: Part = "training"
 ) -> Step:
-    return Step(
+    return made_step(
+        question,
+        right=right,
         part=part,
         epoch=epoch,
-        arm="memory",
-        question=question,
-        type="",
-        difficulty="",
-        language="en",
         attempt=attempt,
         bucket=bucket,
-        kind="count",
-        right=right,
-        error="" if right else "values",
-        rule="",
-        reason="",
-        lenient=right,
-        status="answered",
-        path="model",
-        approach="direct",
         recalled=1,
-        calls=1,
-        replayed=0,
-        input_tokens=1,
-        cached_tokens=0,
-        output_tokens=1,
-        cost_usd=0.0,
-        seconds=0.1,
         sql=LUCKY,
     )
 

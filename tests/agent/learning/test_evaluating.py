@@ -25,6 +25,7 @@ from agent.learning.judging import Judge, Verdict
 from agent.learning.questions import Pair
 from agent.learning.steps import Step, read_step
 from agent.models.port import ModelError, ModelUnavailableError, Reply
+from tests.agent.learning.made import made_step
 
 RYE = "SELECT Price FROM Breads WHERE Name = 'Rye Loaf'"
 TOWNS = "SELECT COUNT(*) FROM Bakers WHERE Town = 'Linz'"
@@ -63,36 +64,21 @@ def asked(bakery: Any) -> Callable[..., list[Step]]:
 
 
 def step(arm: str, question: str, right: bool, **known: Any) -> Step:
-    plain = Step(
-        part="holdout",
-        epoch=0,
-        arm=arm,
-        question=question,
-        type="lookup",
-        difficulty="easy",
-        language="en",
-        attempt=f"{arm}-{question}",
-        bucket="b",
-        kind="lookup",
-        right=right,
-        error="" if right else "values",
-        rule="",
-        reason="",
-        lenient=right,
-        status="answered",
-        path="model",
-        approach="direct",
-        recalled=0,
-        calls=1,
-        replayed=0,
-        input_tokens=100,
-        cached_tokens=50,
-        output_tokens=10,
-        cost_usd=0.5,
-        seconds=1.0,
-        sql="SELECT 1",
-    )
-    return replace(plain, **known)
+    plain = {
+        "part": "holdout",
+        "epoch": 0,
+        "arm": arm,
+        "type": "lookup",
+        "difficulty": "easy",
+        "attempt": f"{arm}-{question}",
+        "kind": "lookup",
+        "input_tokens": 100,
+        "cached_tokens": 50,
+        "output_tokens": 10,
+        "cost_usd": 0.5,
+        "seconds": 1.0,
+    }
+    return made_step(question, right=right, **{**plain, **known})
 
 
 def steps_of(arm: str, rights: str) -> list[Step]:

@@ -33,6 +33,7 @@ from memory.outbox import drain
 from memory.recall import indexed_text
 from procedural.store import Bucket, changes_content
 from procedural.synapse import Synapse, Target
+from tests.agent.learning.made import made_step
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Bakery
@@ -179,35 +180,7 @@ def test_buckets_that_never_failed_or_hold_an_episode_are_not_hard() -> None:
 
 
 def step(epoch: int, question: str, bucket: str, right: bool, part: str = "training") -> Step:
-    return Step(
-        part=part,  # type: ignore[arg-type]
-        epoch=epoch,
-        arm="memory",
-        question=question,
-        type="",
-        difficulty="",
-        language="en",
-        attempt=f"{epoch}-{question}",
-        bucket=bucket,
-        kind="count",
-        right=right,
-        error="" if right else "values",
-        rule="",
-        reason="",
-        lenient=right,
-        status="answered",
-        path="model",
-        approach="direct",
-        recalled=0,
-        calls=1,
-        replayed=0,
-        input_tokens=1,
-        cached_tokens=0,
-        output_tokens=1,
-        cost_usd=0.0,
-        seconds=0.1,
-        sql="SELECT 1",
-    )
+    return made_step(question, right=right, part=part, epoch=epoch, attempt=f"{epoch}-{question}", bucket=bucket)
 
 
 def run_of(*steps: Step, digest: str = "d") -> Run:

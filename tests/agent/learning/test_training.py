@@ -16,7 +16,7 @@ from agent.learning.questions import Pair
 from agent.learning.runs import Checkpoint, Forgotten, Plan, QuestionSet, Run, RunError, RunLog, Seeded
 from agent.learning.steps import Part, Step, read_step
 from agent.learning.training import Clockwatch, Learner, Paused, Witness, train
-from agent.models.port import ModelUnavailableError, Reply, Usage
+from agent.models.port import ModelError, ModelUnavailableError, Reply, Usage
 from agent.models.recorded import ScriptedModel
 from memory.ledger import EventKind
 from memory.lessons import Lessons
@@ -125,7 +125,7 @@ def test_an_attempt_that_reached_no_model_is_settled_and_teaches_nothing(bakery:
 
 def test_a_vote_that_an_outage_cut_short_teaches_nothing(bakery: Bakery) -> None:
     one = learner(bakery)
-    replies = ["SELECT Nme FROM Breads", WRONG, ModelUnavailableError("No network.")]
+    replies: list[Reply | str | ModelError] = ["SELECT Nme FROM Breads", WRONG, ModelUnavailableError("No network.")]
     *_, attempt = bakery.asking(PAIR.question, ScriptedModel(replies), approach="vote", journal=one)
     assert attempt.status == "answered" and "No network." in attempt.message
     assert one.judged == [] and bakery.fired() == () and bakery.ledger.unsettled() == ()
