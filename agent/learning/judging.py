@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.database.comparing import covers, same
+from agent.database.comparing import cell_key, covers, same
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.questions import Pair
 from agent.learning.ties import tie_broken
@@ -47,7 +48,9 @@ class Judge:
         """Judge an answer. `result` is what it gave on the real database; None where it did not run, for `problem`.
 
         It is right when one of the accepted queries of the pair gives the same on the database and on every copy
-        where that query runs whole and its rows do not hang on how ties fall. Nothing that SQL does raises.
+        where that query runs whole and its rows do not hang on how ties fall. A copy says nothing either where the
+        answer takes too long, or is some of the right rows and ties that only the copy has decide which. Nothing that
+        SQL does raises.
         """
         if not sql.strip():
             return Verdict(False, "no_answer", problem or "No SQL was written.")
@@ -120,11 +123,11 @@ class Judge:
         result = _given(run, query)
         if result is None or result.truncated is not None:
             return None
-        for broken in tie_broken(query, self.dialect):
-            other = _given(run, broken)
-            if other is not None and not same(result, other, ordered=False):
-                return None
-        return result
+        return None if self._hangs_on_ties(place, query, result) else result
+
+    def _hangs_on_ties(self, place: int, sql: str, result: Result) -> bool:
+        others = (_given((self.run, *self.copies)[place], broken) for broken in tie_broken(sql, self.dialect))
+        return any(other is not None and not same(result, other, ordered=False) for other in others)
 
     def _usable(self, query: str) -> bool:
         result = self._gold_of(0, query)
@@ -138,17 +141,31 @@ class Judge:
 
     def _agrees(self, place: int, query: str, answer: Result | None, pair: Pair, rule: _Rule) -> bool:
         gold = self._gold_of(place, query)
-        if gold is None:
+        if gold is None or answer is _STOPPED:
             return True
         return answer is not None and answer.truncated is None and rule(gold, answer, ordered=pair.ordered)
 
     def _first_difference(self, query: str, answers: _Answers, pair: Pair, rule: _Rule) -> int | None:
         for place in range(1, len(self.copies) + 1):
-            if self._gold_of(place, query) is not None and not self._agrees(
-                place, query, answers.on(place), pair, rule
+            if (
+                self._gold_of(place, query) is not None
+                and not self._agrees(place, query, answers.on(place), pair, rule)
+                and not self._cuts_a_tie(place, query, answers)
             ):
                 return place
         return None
+
+    def _cuts_a_tie(self, place: int, query: str, answers: _Answers) -> bool:
+        """Whether an answer leaves out right rows of a copy because others tie with them, as none do in reality."""
+        gold, answer = self._gold_of(place, query), answers.on(place)
+        return (
+            gold is not None
+            and answer is not None
+            and 0 < len(answer.rows) < len(gold.rows)
+            and not _bag(answer) - _bag(gold)
+            and self._hangs_on_ties(place, answers.sql, answer)
+            and not self._hangs_on_ties(0, answers.sql, answers.real)
+        )
 
     def _everywhere(self, accepted: Sequence[str], answers: _Answers, pair: Pair, rule: _Rule) -> bool:
         return any(
@@ -171,6 +188,10 @@ class Judge:
 
 
 _Rule = Callable[..., bool]
+_LIMITS = frozenset({"deadline", "worker", "memory", "locked", "connection", "too_big", "too_long"})
+"""Kinds of failure that say how much a query needs, or that nobody could run it just now: not that it is wrong."""
+_STOPPED = Result((), (), "stopped")
+"""What an answer gives that came to such a limit."""
 
 
 @dataclass(slots=True)
@@ -186,7 +207,12 @@ class _Answers:
         if place == 0:
             return self.real
         if place not in self._found:
-            self._found[place] = _given(self.runs[place], self.sql)
+            try:
+                self._found[place] = self.runs[place](self.sql)
+            except QueryFailed as problem:
+                self._found[place] = _STOPPED if problem.kind in _LIMITS else None
+            except QueryRejected:
+                self._found[place] = None
         return self._found[place]
 
 
@@ -235,6 +261,11 @@ def _difference(gold: Result | None, answer: Result, *, ordered: bool) -> tuple[
         return "values", "It ran, but gave the right values in the wrong rows."
     which = "the column" if width == 1 else f"{alone} of the {width} columns"
     return "values", f"It ran, but gave wrong values in {which}."
+
+
+def _bag(result: Result) -> Counter[str]:
+    """The rows of a result, whatever the order of the columns."""
+    return Counter(repr(sorted(repr(cell_key(cell)) for cell in row)) for row in result.rows)
 
 
 def _column(result: Result, index: int) -> Result:

@@ -93,8 +93,8 @@ def judge_of(tmp_path: Path) -> Iterator[Callable[..., Judge]]:
 
         def made(*scripts: str, row_cap: int = 1_000) -> Judge:
             runs = []
-            for number, script in enumerate(scripts):
-                file = tmp_path / f"{number}.sqlite"
+            for script in scripts:
+                file = tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite"
                 with closing(sqlite3.connect(file)) as connection:
                     connection.executescript(script)
                 database = open_database(str(file), row_cap=row_cap)
@@ -168,6 +168,34 @@ def test_a_copy_on_which_a_tie_stands_at_the_limit_is_passed_over(judge_of: Call
     asked = pair("SELECT b FROM t ORDER BY a DESC LIMIT 1")
     assert judged(judge, asked, "SELECT b FROM t WHERE a = (SELECT MAX(a) FROM t)").right
     assert judged(judge, asked, "SELECT MAX(b) FROM t").error == "lucky"
+
+
+def test_right_rows_that_only_a_tie_on_a_copy_leaves_out_are_no_luck(judge_of: Callable[..., Judge]) -> None:
+    tied = "CREATE TABLE t (a INTEGER, b INTEGER); INSERT INTO t VALUES (5, 1), (5, 2), (4, 3);"
+    judge = judge_of(numbers(4, 9), tied, numbers(8, 2, 3))
+    asked = pair("SELECT b FROM t WHERE a = (SELECT MAX(a) FROM t)")
+    assert judged(judge, asked, "SELECT b FROM t ORDER BY a DESC LIMIT 1").right
+    numbered = "SELECT b FROM (SELECT b, ROW_NUMBER() OVER (ORDER BY {}) AS n FROM t) WHERE n = 1"
+    assert judged(judge, asked, numbered.format("a DESC")).right
+    assert judged(judge, pair(numbered.format("a DESC")), asked.sql).right
+    assert judged(judge, asked, "SELECT b FROM t ORDER BY b DESC LIMIT 1").error == "lucky"
+    # A tie that is there in reality too is luck.
+    judge = judge_of(tied + "DELETE FROM t WHERE b = 1; INSERT INTO t VALUES (4, 9);", tied, tied)
+    assert judged(judge, asked, "SELECT b FROM t ORDER BY a > 3 LIMIT 1").error == "lucky"
+
+
+@pytest.mark.parametrize("kind", ["deadline", "memory", "too_big"])
+def test_a_copy_on_which_the_answer_takes_too_long_is_passed_over(kind: str, judge_of: Callable[..., Judge]) -> None:
+    inner = judge_of(numbers(1, 2), numbers(1, 2, 3), numbers(4))
+
+    def slow(sql: str) -> Result:
+        if "slow" in sql:
+            raise QueryFailed("Too much.", kind=kind)
+        return inner.copies[0](sql)
+
+    judge = Judge(run=inner.run, copies=(slow, inner.copies[1]))
+    assert judged(judge, pair("SELECT COUNT(*) FROM t"), "SELECT COUNT(*) FROM t AS slow").right
+    assert judged(judge, pair("SELECT COUNT(*) FROM t"), "SELECT 2 AS slow").error == "lucky"
 
 
 def test_an_order_that_is_not_asked_for_in_the_query_is_luck(judge_of: Callable[..., Judge]) -> None:
