@@ -69,7 +69,7 @@ class School:
         """
         app = self.app
         app.say("Making copies of the database with other rows, to see through lucky answers …")
-        making = mutated(app.database, file=app.database.file, folder=app.folder, open_copy=app.open_copy)
+        making = mutated(app.database, file=app.database.file, folder=app.folder, open_copy=app.open_copy, say=app.say)
         try:
             copies = self._opened.enter_context(making)
         except (OSError, sqlite3.Error) as error:

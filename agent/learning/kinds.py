@@ -13,6 +13,8 @@ from agent.database.result import Cell
 
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _FEW = 12
+ALWAYS_AND_NEVER = ("0001", "9999")
+"""Years of dates that stand for the beginning and the end of time; they do not move, and nothing lies beyond them."""
 
 
 @dataclass(slots=True, eq=False)

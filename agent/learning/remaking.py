@@ -23,11 +23,13 @@ from urllib.parse import quote
 from agent.database.naming import fold
 from agent.database.result import Cell
 from agent.database.schema import Schema
-from agent.learning.kinds import Reference, Row, TableRows, classify, digits_after_point, is_date
+from agent.learning.kinds import ALWAYS_AND_NEVER, Reference, Row, TableRows, classify, digits_after_point, is_date
 
 _ROUND = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 _TRIES = 20
 _MOST_NEW = 1_000
+_LARGEST_NUMBER = (1 << 63) - 4
+"""From here on the next whole numbers do not fit into a column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,8 +280,10 @@ class _Remaker:
         if len(distinct) < 2:
             return pool
         known = set(distinct)
-        # Where one column decides another, as city and country, those of the coarsest change places.
-        coarsest = min(range(len(distinct[0])), key=lambda n: len({values[n] for values in distinct} - {None}) or 1_000)
+        # Where one column decides another, as city and country, those of the coarsest change places. One with gaps is
+        # none: all that have no value would take the place of one that has.
+        found = [{values[n] for values in distinct} for n in range(len(distinct[0]))]
+        coarsest = min(range(len(found)), key=lambda n: (None in found[n], len(found[n])))
         groups: dict[Cell, list[tuple[Cell, ...]]] = defaultdict(list)
         for values in distinct:
             groups[values[coarsest]].append(values)
@@ -476,7 +480,10 @@ class _Remaker:
                     less = value * chance.uniform(0.7, 1.0)  # another, so that it does not tie with the row it is from
                     row.values[n] = round(less) if isinstance(value, int) else round(less, digits_after_point(value))
         for block in table.blocks:
-            if chance.random() < 0.2 and all(len(self.texts.get((table.name, n), ())) >= _VARIED for n in block):
+            varied = all(
+                table.kinds[n] == "text" and len(self.texts.get((table.name, n), ())) >= _VARIED for n in block
+            )
+            if varied and chance.random() < 0.2:
                 for n in block:
                     row.values[n] = self._unused(table, n, row.values[n])
         if table.named:
@@ -524,7 +531,8 @@ class _Remaker:
         if isinstance(like, int | float) or (like is None and "INT" in table.types[n].upper()):
             numbers = [value for value in taken if isinstance(value, int | float)]
             step = 1 if within is not None else self.chance.randint(1, 3)
-            return max(numbers, default=0) + step
+            most = max(numbers, default=0)
+            return most + step if most < _LARGEST_NUMBER else next(n for n in itertools.count(1) if n not in taken)
         if isinstance(like, str):
             for _ in range(_TRIES):
                 made = self._other_text(like, [str(value) for value in taken if isinstance(value, str)], table.kinds[n])
@@ -570,10 +578,16 @@ class _Remaker:
     # What must hold
 
     def _find_again(self, table: TableRows) -> None:
-        """Put back values of text columns that are found in no row any more, with those they go together with."""
+        """Put back values of text columns that are found in no row any more, with those they go together with.
+
+        In columns that go together, those that stood in one row only stay away: else all would be as it was.
+        """
         for block in table.blocks:
             for n in block:
                 lost = self.texts.get((table.name, n), set()) - {row.values[n] for row in table.rows}
+                if len(block) > 1 and lost:
+                    frequent = Counter(one[n] for one in self.originals[table.name])
+                    lost = {value for value in lost if frequent[value] > 1}
                 for value in sorted(lost, key=str):
                     together = next(one for one in self.originals[table.name] if one[n] == value)
                     counts = [(m, Counter(row.values[m] for row in table.rows)) for m in block]
@@ -639,9 +653,9 @@ def _depth(row: Row, number: int) -> int | None:
 
 
 def _shifted(value: Cell, days: int) -> Cell:
-    if not is_date(value):
-        return value
     text = str(value)
+    if not is_date(value) or text[:4] in ALWAYS_AND_NEVER:
+        return value
     moved = date(int(text[:4]), int(text[5:7]), int(text[8:10])) + timedelta(days=days)
     return moved.isoformat() + text[10:]
 

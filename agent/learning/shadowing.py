@@ -18,13 +18,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent.database.result import Cell, QueryFailed, QueryRejected, Result
 from agent.database.schema import ForeignKey, Schema, Table
-from agent.learning.kinds import Reference, Row, TableRows, classify, digits_after_point
+from agent.learning.kinds import ALWAYS_AND_NEVER, Reference, Row, TableRows, classify, digits_after_point
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 _SAMPLE = 900
 _MANY = 60
+_WIDE = 60
+"""With more columns than this no values of a table change: the text of a query is limited."""
+_FIRST = 8
+"""How many columns tell the rows of a wide table without a key apart."""
+_LONGEST = 100_000
+"""Bytes of SQL that a database is sent at most."""
 _PLACE = '"place in the shuffle"'
 _KEPT = (0.67, 0.9, 0.8)
 _NEW = (0.15, 0.3, 0.2)
@@ -47,15 +53,21 @@ def shadows(database: Runs, *, count: int, seed: int) -> tuple[Callable[[str], R
     sampled, views = _sample(database), _views(database)
     made = []
     for number in range(count):
-        shadow = _Shadow(database.schema, sampled, views, number, seed)
-        refused = frozenset(name for name, body in shadow.bodies.items() if not _runs(database, body))
-        if refused:
-            shadow = _Shadow(database.schema, sampled, views, number, seed, plain=refused)
+        plain = frozenset(name for name, one in sampled.items() if len(one.sample.columns) > _WIDE)
+        as_is: frozenset[str] = frozenset()
+        while True:
+            shadow = _Shadow(database.schema, sampled, views, number, seed, plain=plain, as_is=as_is)
+            refused = frozenset(name for name, body in shadow.bodies.items() if not _runs(database, body))
+            if not refused:
+                break
+            plain, as_is = plain | refused, as_is | (refused & plain)
         made.append(partial(_run, database, shadow))
     return tuple(made)
 
 
 def _runs(database: Runs, body: str) -> bool:
+    if len(body.encode()) > _LONGEST / 2:  # or no query could read it
+        return False
     try:
         database.run(f"SELECT * FROM ({body}) AS shadow LIMIT 20")
     except QueryFailed:
@@ -64,7 +76,10 @@ def _runs(database: Runs, body: str) -> bool:
 
 
 def _run(database: Runs, shadow: _Shadow, sql: str) -> Result:
-    return database.run(shadow.rewrite(sql))
+    written = shadow.rewrite(sql)
+    if len(written.encode()) > _LONGEST:
+        raise QueryFailed("Over other rows the query is too long to be run.", kind="too_long")
+    return database.run(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +200,13 @@ class _Shadow:
         views: dict[str, exp.Expr],
         number: int,
         seed: int,
-        plain: frozenset[str] = frozenset(),
+        *,
+        plain: frozenset[str],
+        as_is: frozenset[str],
     ) -> None:
         chance = random.Random(f"{seed}:{number}")
         self._plain = plain  # tables in which rows are left out, but no values change
+        self._whole = as_is | _whole(known, as_is)  # tables that keep all rows
         self._schema = schema
         self._views = views
         self._order = [table.name for table in schema.tables]
@@ -199,7 +217,7 @@ class _Shadow:
         self._salt = chance.randrange(1, 1 << 20)
         self._chance = chance
         self._referred = {id(r.parent) for one in known.values() for r in one.sample.references}
-        self.bodies = {name: self._body(one) for name, one in known.items()}
+        self.bodies = {name: self._body(one) for name, one in known.items() if name not in as_is}
 
     def rewrite(self, sql: str) -> str:
         """Write a checked query so that it reads other rows.
@@ -305,7 +323,7 @@ class _Shadow:
         table, sample = known.table, known.sample
         width = len(sample.columns)
         names = [_quoted(name) for name in sample.columns]
-        identity = [names[n] for n in sample.key] or names
+        identity = _identity(sample)
         source = _written(table, self._schema)
         condition = self._keeping(known, identity)
         keep = f" WHERE {condition}" if condition else ""
@@ -347,6 +365,8 @@ class _Shadow:
 
     def _keeping(self, known: _Known, identity: Sequence[str]) -> str:
         """The condition that a row stays: by its own hash, and those of the rows it refers to; empty where all do."""
+        if known.table.name in self._whole:
+            return ""
         share = self._share(known)
         stays = f"{self._hash(identity, 'k')} < {share}"
         conditions = []
@@ -364,7 +384,7 @@ class _Shadow:
             parent = self._known.get(reference.parent.name)
             if parent is None or reference.parent is known.sample:
                 continue
-            inner = self._keeping(parent, [_quoted(parent.sample.columns[n]) for n in parent.sample.key])
+            inner = self._keeping(parent, _identity(parent.sample))
             if not inner:
                 continue
             own = ", ".join(_quoted(known.sample.columns[n]) for n in reference.columns)
@@ -377,25 +397,10 @@ class _Shadow:
     def _share(self, known: _Known) -> float:
         """How many rows of a table stay."""
         sample = known.sample
-        if self._is_in_ring(known):
-            return 1.0
         if not sample.named:
             return self._kept
         children = [one for one in self._known.values() if any(r.parent is sample for r in one.sample.references)]
         return 0.9 if not self._doubled(known) and not any(one.sample.named for one in children) else 1.0
-
-    def _is_in_ring(self, known: _Known) -> bool:
-        """Whether the references of a table lead back to it."""
-        seen: list[TableRows] = []
-        waiting = [reference.parent for reference in known.sample.references]
-        while waiting:
-            table = waiting.pop()
-            if table is known.sample:
-                return True
-            if table not in seen:
-                seen.append(table)
-                waiting += [reference.parent for reference in table.references]
-        return False
 
     def _doubled(self, known: _Known) -> bool:
         """Whether some rows of a table come twice, the second time with a key and names of their own."""
@@ -462,15 +467,18 @@ class _Shadow:
     def _redated(self, name: str, first: str, declared: str, own: Sequence[str]) -> str:
         """Another day in the month of the first of the dates that move together; the others keep their distance."""
         drawn = f"{self._hash(own, 'day')} * 28"
+        held = f"substr(CAST({name} AS text), 1, 4) IN {ALWAYS_AND_NEVER}"
         if not self._postgres:
             days = f"COALESCE(1 + CAST({drawn} AS INTEGER) - CAST(substr({first}, 9, 2) AS INTEGER), 0)"
-            return f"date(substr({name}, 1, 10), ({days}) || ' days') || substr({name}, 11)"
+            moved = f"date(substr({name}, 1, 10), ({days}) || ' days') || substr({name}, 11)"
+            return f"CASE WHEN {held} THEN {name} ELSE COALESCE({moved}, {name}) END"
         if re.match(r"(DATE|TIMESTAMP)", declared, re.IGNORECASE):
             days = f"COALESCE(1 + floor({drawn}) - extract(day FROM {first}), 0)"
-            return f"CAST({name} + ({days}) * interval '1 day' AS {declared})"
+            moved = f"CAST({name} + ({days}) * interval '1 day' AS {declared})"
+            return f"CASE WHEN {held} THEN {name} ELSE {moved} END"
         days = f"COALESCE(1 + floor({drawn}) - CAST(substr({first}, 9, 2) AS integer), 0)"
         moved = f"CAST(CAST(substr({name}, 1, 10) AS date) + ({days}) * interval '1 day' AS date)"
-        return f"CAST({moved} AS text) || substr({name}, 11)"
+        return f"CASE WHEN {held} THEN {name} ELSE CAST({moved} AS text) || substr({name}, 11) END"
 
     def _referring(self, known: _Known, n: int, name: str, own: Sequence[str]) -> str:
         """A reference to a row that comes twice points to the second one in half of the rows."""
@@ -525,6 +533,36 @@ def _real_tables(tree: exp.Expr, schema: Schema) -> list[tuple[exp.Table, Table]
 
     Finder(schema).resolve(tree)
     return found
+
+
+def _identity(sample: TableRows) -> list[str]:
+    """The columns that tell the rows of a table apart: those of its key, else all, of a wide one the first."""
+    width = len(sample.columns)
+    return [_quoted(sample.columns[n]) for n in sample.key] or list(
+        map(_quoted, sample.columns if width <= _WIDE else sample.columns[:_FIRST])
+    )
+
+
+def _whole(known: dict[str, _Known], as_is: frozenset[str]) -> frozenset[str]:
+    """Tables whose references lead back to them, and all that these or those of `as_is` refer to.
+
+    A row that is left out would there take rows with it that take others.
+    """
+    above = {name: _above(one.sample) for name, one in known.items()}
+    firm = {name for name in above if name in above[name] or name in as_is}
+    return frozenset(firm.union(*(above[name] for name in firm)))
+
+
+def _above(sample: TableRows) -> set[str]:
+    """The tables that a table refers to, near or far."""
+    seen: set[str] = set()
+    waiting = [sample]
+    while waiting:
+        for reference in waiting.pop().references:
+            if reference.parent.name not in seen:
+                seen.add(reference.parent.name)
+                waiting.append(reference.parent)
+    return seen
 
 
 def _quoted(name: str) -> str:
