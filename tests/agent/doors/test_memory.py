@@ -91,7 +91,8 @@ def test_what_is_taught_is_told_to_the_model_from_then_on(home: Home, endpoint: 
     taught = home.run("teach", 'takings means SUM("Order Details".UnitPrice * "Order Details".Quantity)')
     assert taught.code == 0 and "takings" in taught.out, taught
     home.ask(question)
-    assert "takings" in endpoint.shown() and "Quantity" in endpoint.shown().splitlines()[-1]
+    asked = endpoint.shown().rpartition(question)[2]
+    assert '(takings = SUM("Order Details".UnitPrice * "Order Details".Quantity))' in asked.splitlines(), asked
     refused = home.run("teach", "takings means SUM(Orders.Nothing)")
     assert refused.code == 2 and refused.says("Nothing")
 
