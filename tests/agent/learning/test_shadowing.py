@@ -208,3 +208,39 @@ def test_on_postgresql_luck_is_caught(sql: str, lucky: str, shop_judge: Judge) -
     assert shop_judge.judge(pair(sql), sql, shop_judge.run(sql)).right
     verdict = shop_judge.judge(pair(sql), lucky, shop_judge.run(lucky))
     assert verdict.error == "lucky", verdict
+
+
+def test_on_postgresql_a_ring_a_parent_without_key_and_endless_dates_are_read(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    home = postgres_url.partition("host=")[2]
+    with psycopg.connect(host=home, user="hebbql", dbname="postgres", autocommit=True) as admin:
+        admin.execute("CREATE DATABASE ringed")
+        admin.execute("CREATE ROLE ringed_reader LOGIN")
+    with psycopg.connect(host=home, user="hebbql", dbname="ringed", autocommit=True) as connection:
+        connection.execute("""
+            CREATE TABLE a (id integer PRIMARY KEY, b integer);
+            CREATE TABLE b (id integer PRIMARY KEY, a integer REFERENCES a);
+            ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b;
+            CREATE TABLE p (code text UNIQUE, what text);
+            CREATE TABLE c (n integer, p text REFERENCES p (code), since date, until date);
+            INSERT INTO a SELECT n FROM generate_series(1, 30) AS n;
+            INSERT INTO b SELECT n, n FROM generate_series(1, 30) AS n;
+            UPDATE a SET b = id;
+            INSERT INTO p SELECT 'K' || n, 'w' || n % 3 FROM generate_series(1, 40) AS n;
+            INSERT INTO c SELECT n, 'K' || n, date '2019-04-01' + n % 20, '9999-12-31' FROM generate_series(1, 40) AS n;
+            GRANT SELECT ON ALL TABLES IN SCHEMA public TO ringed_reader;
+        """)
+    database = open_database(postgres_url.replace("/postgres?", "/ringed?").replace("hebbql@", "ringed_reader@"))
+    told: list[str] = []
+    with mutated(database, file=None, folder=tmp_path, open_copy=_refuse, say=told.append) as copies:
+        assert (told, len(copies)) == ([], 3)
+        for run in copies:
+            assert run("SELECT count(*) FROM a JOIN b ON b.a = a.id").rows == ((30,),)
+            assert run("SELECT count(*) FROM c LEFT JOIN p ON p.code = c.p WHERE p.code IS NULL").rows == ((0,),)
+            assert run("SELECT DISTINCT CAST(until AS text) FROM c").rows == (("9999-12-31",),)
+        assert len({run("SELECT count(*), sum(n) FROM c").rows for run in (database.run, *copies)}) > 1
+    database.close()
+    with psycopg.connect(host=home, user="hebbql", dbname="postgres", autocommit=True) as admin:
+        admin.execute("DROP DATABASE ringed WITH (FORCE)")
+        admin.execute("DROP ROLE ringed_reader")
