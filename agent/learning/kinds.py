@@ -117,7 +117,7 @@ def _find_names(table: TableRows) -> None:
 
 
 def _find_blocks(table: TableRows) -> list[tuple[int, ...]]:
-    """Group columns of which one decides the other, as city and country, and dates that follow each other."""
+    """Group columns of which one decides the other, as city and country, or a date its year, and dates in a row."""
     movable = [n for n, kind in enumerate(table.kinds) if kind in ("text", "code", "date", "own", "other", "measure")]
     group = {n: n for n in movable}
 
@@ -130,8 +130,10 @@ def _find_blocks(table: TableRows) -> list[tuple[int, ...]]:
         kinds = (table.kinds[a], table.kinds[b])
         if first(a) == first(b):
             continue
-        if (kinds == ("text", "text") and _decides(table.rows, a, b)) or (
-            kinds == ("date", "date") and _precedes(table.rows, a, b)
+        if (
+            (kinds == ("text", "text") and _decides(table.rows, a, b))
+            or (kinds == ("date", "date") and _precedes(table.rows, a, b))
+            or (kinds in {("date", "code"), ("date", "text")} and _is_year_of(table.rows, a, b))
         ):
             group[max(first(a), first(b))] = min(first(a), first(b))
     blocks: dict[int, list[int]] = defaultdict(list)
@@ -158,6 +160,11 @@ def _decides(rows: Sequence[Row], a: int, b: int) -> bool:
 def _precedes(rows: Sequence[Row], a: int, b: int) -> bool:
     pairs = [(str(r.values[a]), str(r.values[b])) for r in rows if r.values[a] is not None and r.values[b] is not None]
     return bool(pairs) and sum(x <= y for x, y in pairs) >= 0.95 * len(pairs)
+
+
+def _is_year_of(rows: Sequence[Row], a: int, b: int) -> bool:
+    pairs = [(str(r.values[a])[:4], str(r.values[b])) for r in rows if r.values[a] is not None]
+    return bool(pairs) and all(x == y for x, y in pairs)
 
 
 def digits_after_point(value: float) -> int:

@@ -306,6 +306,20 @@ def test_a_code_keeps_to_the_values_there_are(copy_of: Callable[..., Path]) -> N
         assert set(rows(copy_of(NORTHWIND, number), discounts)) <= set(rows(NORTHWIND, discounts))
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_year_stays_that_of_its_date(copy_of: Callable[..., Path], number: int, tmp_path: Path) -> None:
+    source = tmp_path / "sold.sqlite"
+    with closing(sqlite3.connect(source)) as writer:
+        writer.execute("CREATE TABLE sold (id INTEGER PRIMARY KEY, day TEXT, year INTEGER, price REAL)")
+        made = [(f"{1996 + n % 4}-{1 + n % 12:02}-{1 + n % 28:02}", 1996 + n % 4, n * 1.5) for n in range(60)]
+        writer.executemany("INSERT INTO sold (day, year, price) VALUES (?, ?, ?)", made)
+        writer.commit()
+    copy = copy_of(source, number)
+    assert rows(copy, "SELECT COUNT(*) FROM sold WHERE year <> CAST(strftime('%Y', day) AS INTEGER)") == [(0,)]
+    counted = "SELECT year, COUNT(*) FROM sold GROUP BY year"
+    assert rows(copy, counted) != rows(source, counted)
+
+
 # The context manager
 
 
