@@ -1,8 +1,8 @@
 """Makes a copy of a SQLite file whose rows are others, though all that holds for every row still holds.
 
 What a reader of the schema and the data would take for granted stays true: keys and references, constraints, names that
-go with their key, a city that lies in one country, dates in their order, no NULL where there was none, every value of
-a text column found somewhere, a child for each parent where each had one. The rest moves: which row refers to which,
+go with their key, a city that lies in one country, dates in their order, no NULL where there was none,
+the usual texts of a column, a child for each parent where each had one. The rest moves: which row refers to which,
 which value stands in which row, how many rows there are, what is the largest.
 """
 
