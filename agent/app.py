@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
@@ -91,6 +91,7 @@ USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, Ques
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError)
 
 _MANY_CHANGES = 40
+_DID_NOT_RUN = "It does not run on this database."
 _SHORTEST_ID = 4
 _CLAUSES = (
     rb"WHERE|AND|OR|AS|JOIN|INNER|LEFT|RIGHT|FULL|CROSS|ON|GROUP|HAVING|ORDER|LIMIT|OFFSET|UNION|INTERSECT|EXCEPT"
@@ -297,23 +298,24 @@ class App:
     ) -> Iterator[Attempt]:
         """Answer a question; yields the growing attempt. A model is fetched and loaded only if a draft is wanted.
 
-        `arm` is for comparisons: what of the memory is used, usually all; `another` is then the question whose episodes
-        are recalled instead. `model` and `journal` take the place of the usual ones.
+        `arm` is for comparisons: what of the memory is used, usually all; `another` is then the question whose memories
+        are used instead. `model` and `journal` take the place of the usual ones.
 
         Raises:
             QuestionError: it is no question.
             ModelError: there is no such model, or it cannot be fetched.
         """
         arm = arm or (MEMORY if self.memory else SCHEMA)
+        other = self.understand(another) if arm.episodes == "another" else None
         attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
         for grown in loop.ask(
             attempt,
             understand=self.understand,
             decline=decline,
             habit=self.habit if arm.replays else lambda _understood: None,
-            recall=partial(self.recalled, arm=arm, another=another),
-            approach=partial(self.approach, arm=arm),
-            prompt=partial(self.prompt, arm=arm),
+            recall=partial(self.recalled, arm=arm, other=other),
+            approach=partial(self.approach, arm=arm, other=other),
+            prompt=partial(self.prompt, arm=arm, other=other),
             model=model or self.model,
             database=self,
             journal=journal or self.journal,
@@ -378,15 +380,16 @@ class App:
             ),
         )
 
-    def recalled(self, understood: Understood, *, arm: Arm = MEMORY, another: str = "") -> tuple[Recalled, ...]:
-        """The memories for a question; in a comparison those for another one, the same for all, or none."""
+    def recalled(
+        self, understood: Understood, *, arm: Arm = MEMORY, other: Understood | None = None
+    ) -> tuple[Recalled, ...]:
+        """The memories for a question; in a comparison those for an `other` one, the same for all, or none."""
         if arm.episodes == "none":
             return ()
         self.get_ready_to_recall()
         if arm.episodes == "favourites":
             return self._favourites()
-        if arm.episodes == "another":
-            understood = self.understand(another)
+        understood = other or understood
         with self.ledger.connection() as connection:
             misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
         return self.recall.recall(
@@ -420,10 +423,10 @@ class App:
         self._ready_to_recall = True
         self.bring_up_to_date()
 
-    def approach(self, attempt: Attempt, *, arm: Arm = MEMORY) -> Chosen:
+    def approach(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> Chosen:
         """The approach that procedural memory ranks first for the bucket, among those that have what they need."""
         assert attempt.understood is not None, "an attempt is understood before it is approached"
-        material = self.material(attempt.understood, arm)
+        material = self.material(attempt.understood, arm, other)
         if not arm.schema:
             return PLAINEST.chosen("the plainest", material)
         if forced := _forced(self.settings):
@@ -436,32 +439,35 @@ class App:
                 pooled = self.synapses.pooled(connection, "approach")
                 best, *_ = ranked(names, time.time(), here=pooled, same_kind={}, same_tables={})
             else:
-                bucket, at = _bucket(attempt.understood), time.time()
+                bucket, at = _bucket(other or attempt.understood), time.time()
                 best, *_ = self.synapses.best_next(connection, bucket, names, at, trying=arm.trying)
         taken = approach_named(best.candidate)
         assert taken is not None, "only known approaches are candidates"
         return taken.chosen(best.why, material)
 
-    def prompt(self, attempt: Attempt, *, arm: Arm = MEMORY) -> Prompt:
+    def prompt(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> Prompt:
         """What the model is shown next, by the approach of the attempt."""
-        approach = approach_named(attempt.approach)
-        assert attempt.understood is not None and approach is not None, "an attempt is approached before it is drafted"
-        return approach.prompt(attempt, self.material(attempt.understood, arm))
+        approach, understood = approach_named(attempt.approach), attempt.understood
+        assert understood is not None and approach is not None, "an attempt is approached before it is drafted"
+        if not arm.schema:
+            # What the guard says of a query names what the schema has.
+            attempt = attempt.grown(drafts=tuple(replace(draft, problem=_DID_NOT_RUN) for draft in attempt.drafts))
+        return approach.prompt(attempt, self.material(understood, arm, other))
 
-    def material(self, understood: Understood, arm: Arm = MEMORY) -> Material:
+    def material(self, understood: Understood, arm: Arm = MEMORY, other: Understood | None = None) -> Material:
         """What prompts are written from, read once for all drafts of a question."""
         if self._material is None or self._material[0] is not understood:
-            self._material = (understood, self._read_material(understood, arm))
+            self._material = (understood, self._read_material(understood, arm, other))
         return self._material[1]
 
-    def _read_material(self, understood: Understood, arm: Arm) -> Material:
+    def _read_material(self, understood: Understood, arm: Arm, other: Understood | None) -> Material:
         """A large schema is narrowed to what the question links to."""
-        large, shape = is_large(self.schema), ""
+        large, shape, known = is_large(self.schema), "", other or understood
         bucketed = arm.procedural and arm.episodes != "favourites"
-        lessons = Lessons(self.ledger).of(understood.bucket, masked=understood.masked) if bucketed else ()
+        lessons = Lessons(self.ledger).of(known.bucket, masked=known.masked) if bucketed else ()
         if bucketed:
             with self.ledger.connection() as connection:
-                shape = self.synapses.strongest(connection, understood.bucket, "skeleton", time.time())
+                shape = self.synapses.strongest(connection, known.bucket, "skeleton", time.time())
         if not arm.schema:
             stable = bare_part(self.schema)
         else:
@@ -648,7 +654,9 @@ class App:
         return self._school.train(run, options, through=through)
 
     def evaluate(self, pairs: Sequence[Pair], arms: Sequence[Arm], *, cache: bool = True) -> Iterator[Step]:
-        """Ask the same questions in each arm and judge the answers. Nothing is learned, nothing written to the brain.
+        """Ask the same questions in each arm and judge the answers. Nothing is learned of them.
+
+        Nothing is written to the brain, but a fresh one gets its seed pack before the first arm that recalls.
 
         Raises:
             EvaluationError: the model or the database is out of reach.

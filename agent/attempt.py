@@ -28,7 +28,7 @@ _MISTAKES = """
 MISTAKES = frozenset(_MISTAKES.split())
 """Rules that a model breaks by mistake. A draft that broke any other was refused for what it would do."""
 
-OUTAGES = frozenset({"locked", "connection", "worker"})
+OUTAGES = frozenset({"locked", "connection"})
 """Failures of the database that no other query mends. They end the attempt."""
 
 

@@ -223,6 +223,9 @@ class School:
         places = zip(pairs, deranged(len(pairs), seed=1), strict=True)
         others = {pair.id: pairs[place].question for pair, place in places}
 
+        if any(arm.episodes != "none" for arm in arms):
+            app.get_ready_to_recall()
+
         def ask(pair: Pair, arm: Arm) -> Attempt:
             *_, attempt = app.ask(pair.question, arm=arm, another=others[pair.id], model=model, journal=Unwritten())
             return attempt
@@ -323,10 +326,10 @@ def reached(run: Callable[[str], Result]) -> Callable[[str], Result]:
         try:
             return run(sql)
         except QueryFailed as failed:
-            if failed.kind not in OUTAGES:
-                raise
-            if failed.kind != "worker":
+            if failed.kind in OUTAGES:
                 raise DatabaseUnusableError(failed.reason) from failed
+            if failed.kind != "worker":
+                raise
         return run(sql)
 
     return looked

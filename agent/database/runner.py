@@ -134,7 +134,7 @@ class Runner:
         except (BrokenPipeError, EOFError):
             raise _WorkerGoneError(f"exit code {_code(process)} at start") from None
         if "error" in reply:
-            raise QueryFailed(f"The process that runs SQL cannot start: {reply['message']}.", kind="worker")
+            raise QueryFailed(f"The process that runs SQL cannot start: {reply['message']}.", kind="connection")
         self._ready = True
 
     def _kill(self) -> None:

@@ -71,7 +71,6 @@ def evaluate(
 
     with failures(as_json):
         read = settings(db, brain, model)
-        load_app().check_question("Is the model known?", read)
         chosen = _arms(arms, as_json)
         path = questions or shipped_questions(read, "holdout")
         if path is None:
@@ -79,9 +78,10 @@ def evaluate(
         from agent.learning.questions import read_pairs
 
         pairs = read_pairs(path)[::every]
-    folder = out or read.runs / f"evaluation-{_name()}"
-    if out is not None:
-        _make(out, as_json)
+        folder = out or read.runs / f"evaluation-{_name()}"
+        if out is not None:
+            _make(out, as_json)
+        load_app().check_question("Is the model known?", read)
     with opened(db, brain, model, as_json=as_json) as app:
         held, left_out = app.confirmed(pairs)
         for one in left_out:

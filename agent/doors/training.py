@@ -154,6 +154,8 @@ def train(
             app.seeding = app.seeding and not going.steps
         places = {"--train": train_file, "--holdout": holdout, "--db": db, "--brain": brain, "--model": model}
         again = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
+        limits = {"--max-cost": max_cost, "--max-hours": max_hours, "--workers": workers if workers > 1 else None}
+        again += "".join(f" {name} {value:g}" for name, value in limits.items() if value is not None)
         again += " --published" * published + " --no-pack" * (not pack)
         code = _train(app, going, options, again=f"hebbql train --resume {going.id}{again}", as_json=as_json)
     raise typer.Exit(code)

@@ -14,11 +14,11 @@ Episodes = Literal["none", "own", "another", "favourites"]
 class Arm:
     """One way of asking in a comparison. `schema`: whether the model is shown the schema at all.
 
-    `episodes` says which are recalled: none, those for the question, those for another question of the set, or the
-    same favourites for all. `procedural`: whether synapses choose the approach and lessons are shown; habits
-    answer as well where the episodes are the question's own. `sifted`: whether episodes that misled in the bucket are
-    left out. `trying`: whether approaches that were not tried yet are tried out, as in training, or the one is taken
-    that is expected to do best.
+    `episodes` says which are recalled: none, those for the question, those for another question of the set (whose
+    lessons and approach are taken as well), or the same favourites for all. `procedural`: whether synapses choose the
+    approach and lessons are shown; habits answer as well where the episodes are the question's own. `sifted`: whether
+    episodes that misled in the bucket are left out. `trying`: whether approaches that were not tried yet are tried
+    out, as in training, or the one is taken that is expected to do best.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Arm:
 ARMS: tuple[Arm, ...] = (
     Arm("bare", "the question alone, without the schema", schema=False),
     Arm("schema", "the schema, no memory"),
-    Arm("episodes", "schema and recalled episodes, nothing of how to go about it", episodes="own"),
+    Arm("episodes", "schema and recalled episodes, nothing of how to go about it", episodes="own", sifted=False),
     Arm("memory", "all three memories", episodes="own", procedural=True),
-    Arm("shuffled", "all three, but with the episodes for another question", episodes="another", procedural=True),
+    Arm("shuffled", "all three, but those for another question", episodes="another", procedural=True),
     Arm("constant", "all questions in one bucket, with the same favourites", episodes="favourites", procedural=True),
 )
 """`schema` is what the others are compared with; the last two are controls, which must do worse than `memory`."""

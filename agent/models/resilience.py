@@ -226,13 +226,14 @@ class Budget:
             if amount is None:
                 raise BudgetExhaustedError(
                     f"The price of {model} is not in data/prices.toml, so a limit of {self.max_cost_usd:g} USD "
-                    "cannot be kept. Add the price, or unset HEBBQL_MAX_COST_USD."
+                    "cannot be kept. Add the price, or leave out --max-cost (or HEBBQL_MAX_COST_USD)."
                 )
             left = self.max_cost_usd - self._spent - self._reserved
             if amount > left:
                 raise BudgetExhaustedError(
                     f"The next call to {model} could cost {amount:.4f} USD and {max(left, 0):.4f} USD are left of "
-                    f"{self.max_cost_usd:g}. Raise HEBBQL_MAX_COST_USD, or use a local model with --model 0.5b."
+                    f"{self.max_cost_usd:g}. Raise --max-cost (or HEBBQL_MAX_COST_USD), or use a local model with "
+                    "--model 0.5b."
                 )
             self._reserved += amount
             return amount

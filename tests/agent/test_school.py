@@ -15,8 +15,9 @@ import pytest
 
 import agent.school as school
 from agent.app import App, open_app
+from agent.attempt import Attempt
 from agent.database.result import QueryFailed, Result
-from agent.learning.arms import ARMS, Arm
+from agent.learning.arms import ARMS, Arm, arm_named
 from agent.learning.evaluating import summarise, write_evaluation
 from agent.learning.questions import Pair, read_pairs
 from agent.learning.runs import Run, RunError
@@ -26,7 +27,10 @@ from agent.models.recorded import ScriptedModel
 from agent.school import reached
 from agent.settings import Settings
 from memory.embedder import MiniLM
+from memory.lessons import Lesson, Lessons
 from memory.reference_store import ReferenceStore
+from procedural.store import Bucket
+from procedural.synapse import Target
 
 BOATS = """
 CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT, Metres REAL);
@@ -87,12 +91,37 @@ def test_the_bare_arm_shows_no_name_of_the_schema_whatever_approach_is_asked_for
     settings: Settings, options: TrainingOptions, minilm: MiniLM
 ) -> None:
     pairs = read_pairs(options.training)
-    with opened(replace(settings, approach="values"), minilm, "SELECT 1", "SELECT 1") as app:
+    replies = ("SELECT Harbor FROM Bots", "SELECT 1", "SELECT 1")
+    with opened(replace(settings, approach="values"), minilm, *replies) as app:
         model = app.model
         steps = asked(app, pairs, "bare")
     assert isinstance(model, ScriptedModel) and [step.approach for step in steps] == ["direct", "direct"]
     shown = [prompt.stable + prompt.turns[-1].text for prompt in model.prompts]
-    assert len(shown) == 2 and not any(name in text for text in shown for name in ("Boats", "Harbour", "Metres"))
+    assert len(shown) == 3 and not any(name in text for text in shown for name in ("Boats", "Harbour", "Metres"))
+
+
+def test_the_shuffled_arm_goes_by_the_memories_of_another_question_alone(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    one, other = read_pairs(options.training)
+    with opened(settings, minilm) as app:
+        bucket = app.understand(other.question)
+        known = Bucket(bucket.bucket, bucket.intent.kind, bucket.intent.tables)
+        failed = [Target("approach", name) for name in ("values", "direct", "skeleton")]
+        with app.ledger.transaction() as entry:
+            for _ in range(3):
+                app.synapses.fire(entry.connection, known, failed, 0.0, entry.at)
+        assert app.understand(one.question).bucket != bucket.bucket
+        attempt = Attempt(id="a", question=one.question, model="", understood=app.understand(one.question))
+        shuffled = arm_named("shuffled")
+        assert shuffled is not None
+        assert app.approach(attempt, arm=shuffled, other=bucket).approach == "plan"
+        lesson = Lesson(bucket.bucket, bucket.masked, other.question, "SELECT 2", "No.", other.sql, "train:r:a")
+        with app.ledger.transaction() as entry:
+            Lessons(app.ledger).learn(entry, lesson)
+        fresh = app.understand(one.question)
+        assert [one.wrong_sql for one in app.material(fresh, shuffled, bucket).lessons] == ["SELECT 2"]
+        assert app.material(app.understand(one.question)).lessons == ()
 
 
 @pytest.mark.parametrize("forgetting", [True, False])
