@@ -60,7 +60,7 @@ def ask(
         typer.Option(
             "--approach",
             metavar="NAME",
-            help="direct, values, skeleton, lessons, plan or vote; by default what did best in the bucket.",
+            help="values, direct, skeleton, lessons, plan or vote; by default what did best in the bucket.",
             show_default=False,
         ),
     ] = None,
