@@ -51,6 +51,7 @@ class School:
 
     app: App
     _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
+    _known: dict[tuple[Path, tuple[str, ...]], tuple[Pair, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def close(self) -> None:
         """Close the mutated copies of the database and remove them."""
@@ -89,7 +90,9 @@ class School:
         return held, tuple(Refused(pair.id, verdict.reason) for pair, verdict in verdicts if not verdict.right)
 
     def begin(self, options: TrainingOptions) -> Run:
+        """Plan a run and write it down, once it is sure that there is something to ask."""
         app = self.app
+        self._asked(options)
         plan = Plan(
             training=question_set(options.training, options.only_training),
             holdout=question_set(options.holdout, options.only_holdout) if options.holdout else None,
@@ -133,8 +136,7 @@ class School:
 
     def train(self, run: Run, options: TrainingOptions, *, through: Through) -> Generator[Run]:
         app, watch, baton = self.app, Clockwatch(options.max_hours), Baton()
-        pairs = self._held(options.training, options.only_training)
-        holdout = self._held(options.holdout, options.only_holdout) if options.holdout else ()
+        pairs, holdout = self._asked(options)
         app.get_ready_to_recall()
         app.get_model_ready()
         if app.budget is not None:
@@ -294,8 +296,18 @@ class School:
         """The completion cache, which all brains share."""
         return self.app.settings.runs / "replies.sqlite"
 
-    def _held(self, path: Path, only: Sequence[str]) -> tuple[Pair, ...]:
-        """The questions of a file whose golds hold; the others are named. Raises QuestionFileError where none does."""
+    def _asked(self, options: TrainingOptions) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """The training and the holdout questions of a run. Raises QuestionFileError where none of a file holds."""
+        holdout = self._held(options.holdout, options.only_holdout) if options.holdout else ()
+        return self._held(options.training, options.only_training), holdout
+
+    def _held(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
+        """The questions of a file whose golds hold; the others are named, once. Raises QuestionFileError."""
+        if (path, only) not in self._known:
+            self._known[path, only] = self._confirmed_of(path, only)
+        return self._known[path, only]
+
+    def _confirmed_of(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
         held, refused = self.confirmed(chosen(path, only))
         for one in refused:
             self.app.say(f"{path.name}: {one.name} is left out. {one.reason}")

@@ -116,17 +116,20 @@ def train(
         )
     with failures(as_json):
         read = settings(db, brain, model, max_cost=max_cost)
-        load_app().check_question("Is the model known?", read)
     files = _files(read, train_file, holdout)
     if files is None:
         what = "--published asks the shipped database. For another" if published else "Say what to learn from"
         _refuse(f"{what}: --train FILE, JSON lines with id, question and sql.", as_json)
+    from agent.learning.questions import read_pairs
     from agent.learning.runs import RunError
     from agent.learning.subsets import Subset, read_subset
     from agent.learning.training import TrainingOptions
 
     with failures(as_json):
+        for path in filter(None, files):
+            read_pairs(path)
         only = read_subset(files[0].with_name("published.toml")) if published else Subset((), ())
+        load_app().check_question("Is the model known?", read)
     options = TrainingOptions(
         training=files[0],
         holdout=files[1],

@@ -19,7 +19,7 @@ from agent.attempt import Attempt
 from agent.database.result import QueryFailed, Result
 from agent.learning.arms import ARMS, Arm, arm_named
 from agent.learning.evaluating import summarise, write_evaluation
-from agent.learning.questions import Pair, read_pairs
+from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.runs import Run, RunError
 from agent.learning.steps import Step
 from agent.learning.training import TrainingOptions
@@ -239,3 +239,17 @@ def test_what_is_erased_is_gone_from_the_files_of_runs_and_evaluations_too(
     assert kept["arms"][0]["share"]["right"] == 2, "what it came to stays"
     attempts = (settings.runs / run.id / "attempts.jsonl").read_text().splitlines()
     assert len(attempts) == 2 and not any(COUNT in attempt for attempt in attempts)
+
+
+def test_a_run_without_a_gold_that_holds_is_not_begun(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    broken = settings.data / "broken.jsonl"
+    broken.write_text(json.dumps({"id": "x", "question": "How many boats?", "sql": "SELECT COUNT(*) FROM Ships"}))
+    said: list[str] = []
+    with opened(settings, minilm, say=said.append) as app:
+        with pytest.raises(QuestionFileError, match="nothing to ask"):
+            app.begin_run(replace(options, training=broken))
+        with pytest.raises(RunError, match="No run is unfinished"):
+            app.resume_run(None, options)
+    assert sum("x is left out" in line for line in said) == 1
