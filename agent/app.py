@@ -32,7 +32,7 @@ from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.arms import MEMORY, SCHEMA, Arm
-from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict
+from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict, asked_alike
 from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
 from agent.learning.runs import RunError
@@ -311,7 +311,7 @@ class App:
         for grown in loop.ask(
             attempt,
             understand=self.understand,
-            decline=decline,
+            decline=partial(self.decline, arm=arm),
             habit=self.habit if arm.replays else lambda _understood: None,
             recall=partial(self.recalled, arm=arm, other=other),
             approach=partial(self.approach, arm=arm, other=other),
@@ -349,6 +349,15 @@ class App:
         grounding = ground(question, self.lexicon)
         intent = predict(question, grounding)
         return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+
+    def decline(self, understood: Understood, *, arm: Arm = MEMORY) -> Declined | None:
+        """Why a question gets no draft. One that links to nothing is asked if its very words are remembered."""
+        declined = decline(understood)
+        if declined is None or declined.status != "abstained" or arm.episodes != "own":
+            return declined
+        asked = asked_alike(understood.grounding.question)
+        known = any(asked_alike(episode.question) == asked for episode in self.ledger.masked(understood.masked))
+        return None if known else declined
 
     def habit(self, understood: Understood) -> Replay | None:
         """The answer of what is so well learned that no model is asked, or None. A forced approach asks the model."""

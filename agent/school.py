@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from agent.learning.crew import Baton, steps
 from agent.learning.evaluating import evaluate, summarise, write_evaluation
 from agent.learning.hard import ORIGIN, HardReport, ever_wrong, seed_hard
 from agent.learning.judging import Judge, Verdict
+from agent.learning.leaks import Leak, leaks
 from agent.learning.mistakes import one_spelling
 from agent.learning.mutating import mutated
 from agent.learning.questions import Pair, QuestionFileError, read_pairs
@@ -36,6 +37,7 @@ from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions
 from agent.models.cached import CachedModel, Replies
 from agent.models.patient import PatientModel
 from agent.models.port import Model
+from agent.question import cleaned
 from agent.settings import ROOT
 from memory.errors import BrainError
 
@@ -52,6 +54,10 @@ class School:
     app: App
     _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
     _known: dict[tuple[Path, tuple[str, ...]], tuple[Pair, ...]] = field(default_factory=dict, init=False, repr=False)
+    _leaks: dict[tuple[tuple[Pair, ...], tuple[Pair, ...]], frozenset[str]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def close(self) -> None:
         """Close the mutated copies of the database and remove them."""
@@ -87,6 +93,10 @@ class School:
     def confirmed(self, pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Refused, ...]]:
         verdicts = [(pair, self.judge.confirm(pair)) for pair in pairs]
         held = tuple(pair for pair, verdict in verdicts if verdict.right)
+        for pair in held:
+            for query in pair.accepted:
+                if not self.judge.runs(query):
+                    self.app.say(f"{pair.id}: an accepted query does not run whole and is passed over: {query}")
         return held, tuple(Refused(pair.id, verdict.reason) for pair, verdict in verdicts if not verdict.right)
 
     def begin(self, options: TrainingOptions) -> Run:
@@ -161,7 +171,8 @@ class School:
 
             return steps(chosen, one, workers=options.workers, baton=baton)
 
-        folder, about, begun = app.settings.runs / run.id, {"commit": commit()}, run
+        folder, begun = app.settings.runs / run.id, run
+        about = {"commit": commit(), **({"about the questions": " ".join(self._notes)} if self._notes else {})}
         try:
             for run in train(begun, pairs=pairs, holdout=holdout, ask=ask, care=care, log=self.log):
                 if run.finished is not None:
@@ -297,9 +308,48 @@ class School:
         return self.app.settings.runs / "replies.sqlite"
 
     def _asked(self, options: TrainingOptions) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-        """The training and the holdout questions of a run. Raises QuestionFileError where none of a file holds."""
-        holdout = self._held(options.holdout, options.only_holdout) if options.holdout else ()
-        return self._held(options.training, options.only_training), holdout
+        """The training and the holdout questions of a run; a holdout question that training gives away is left out.
+
+        One that is only much like a training question is named, and asked.
+
+        Raises:
+            QuestionFileError: none of a file is left.
+        """
+        training = self._held(options.training, options.only_training)
+        if options.holdout is None:
+            return training, ()
+        holdout = self._held(options.holdout, options.only_holdout)
+        given_away = self._given_away(training, holdout)
+        left = tuple(pair for pair in holdout if pair.id not in given_away)
+        if not left:
+            raise QuestionFileError(
+                f"Every question of {options.holdout} is a training question as well, so none is held out. "
+                "Give others with --holdout, or none."
+            )
+        return training, left
+
+    def _given_away(self, training: tuple[Pair, ...], holdout: tuple[Pair, ...]) -> frozenset[str]:
+        """Ids of the holdout questions that stand in the training set; they and those much like one are named, once."""
+        if (training, holdout) not in self._leaks:
+            found: dict[str, Leak] = {}
+            for leak in leaks(
+                training,
+                holdout,
+                mask=lambda question: self.app.understand(cleaned(question)).masked,
+                normalise=partial(one_spelling, dialect=self.app.schema.dialect),
+            ):
+                found.setdefault(leak.holdout, leak)
+            same = {leak.holdout for leak in found.values() if leak.rule in ("same question", "same SQL")}
+            for leak in found.values():
+                what = "is left out of the holdout" if leak.holdout in same else "says less as a holdout question"
+                self._note(f"{leak.holdout} {what}: {leak.rule} as {leak.training} of the training set.")
+            self._leaks[training, holdout] = frozenset(same)
+        return self._leaks[training, holdout]
+
+    def _note(self, told: str) -> None:
+        """Say something of the questions, and keep it for the report."""
+        self.app.say(told)
+        self._notes.append(told)
 
     def _held(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
         """The questions of a file whose golds hold; the others are named, once. Raises QuestionFileError."""
@@ -310,7 +360,7 @@ class School:
     def _confirmed_of(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
         held, refused = self.confirmed(chosen(path, only))
         for one in refused:
-            self.app.say(f"{path.name}: {one.name} is left out. {one.reason}")
+            self._note(f"{path.name}: {one.name} is left out. {one.reason}")
         if not held:
             raise QuestionFileError(f"No gold of {path} holds on this database, so there is nothing to ask.")
         return held

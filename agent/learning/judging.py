@@ -109,6 +109,10 @@ class Judge:
             return Verdict(False, "uninformative", "Its result is empty, on this data and on all others.")
         return Verdict(True, lenient=True)
 
+    def runs(self, query: str) -> bool:
+        """Whether a query runs whole on the real database, so that something can be compared with it."""
+        return self._usable(query)
+
     # What gold queries give
 
     def _gold_of(self, place: int, query: str) -> Result | None:

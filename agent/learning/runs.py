@@ -190,12 +190,12 @@ class RunLog:
         """Write down that a run stops before its end."""
         with self._ledger.transaction() as entry:
             entry.append(EventKind.RUN_PAUSED, run.id, {"reason": reason})
-        return self.read(run.id)
+        return replace(run, pauses=self.read(run.id).pauses)
 
     def finish(self, run: Run) -> Run:
         with self._ledger.transaction() as entry:
             entry.append(EventKind.RUN_FINISHED, run.id, {"steps": len(run.steps)})
-        return self.read(run.id)
+        return replace(run, finished=self.read(run.id).finished)
 
     def ids(self) -> tuple[str, ...]:
         """All runs that this brain has seen, oldest first."""

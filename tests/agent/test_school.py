@@ -137,7 +137,7 @@ def test_an_ablation_of_forgetting_leaves_nothing_out_of_what_holdout_questions_
 
     monkeypatch.setattr(App, "ask", ask)
     with opened(settings, minilm, *[COUNT] * 4) as app:
-        once = replace(options, holdout=options.training, only_training=("b0",), only_holdout=("b0",))
+        once = replace(options, holdout=options.training, only_training=("b0",), only_holdout=("b1",))
         trained(app, replace(once, forgetting=forgetting))
     assert [(arm.sifted, arm.trying) for arm in arms] == [(forgetting, True), (forgetting, False)]
 
@@ -253,3 +253,49 @@ def test_a_run_without_a_gold_that_holds_is_not_begun(
         with pytest.raises(RunError, match="No run is unfinished"):
             app.resume_run(None, options)
     assert sum("x is left out" in line for line in said) == 1
+
+
+def test_a_holdout_question_that_is_trained_on_is_left_out_and_one_alike_is_named(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    held = settings.data / "held.jsonl"
+    asked = {
+        "same": ("how many boats are in Veere", COUNT),
+        "alike": ("How many boats are in Hoorn?", COUNT.replace("Veere", "Hoorn")),
+        "new": ("Which boat is the longest?", "SELECT Name FROM Boats ORDER BY Metres DESC LIMIT 1"),
+    }
+    held.write_text("\n".join(json.dumps({"id": id, "question": q, "sql": sql}) for id, (q, sql) in asked.items()))
+    said: list[str] = []
+    with opened(settings, minilm, COUNT, MEAN, "SELECT 1", "SELECT 2", say=said.append) as app:
+        run = trained(app, replace(options, holdout=held))
+        assert [step.question for step in run.of(1, "holdout")] == ["alike", "new"]
+        assert all(step.sql and step.reason for step in run.of(1, "holdout")), "what was wrong can be looked up"
+        with pytest.raises(QuestionFileError, match="none is held out"):
+            app.begin_run(replace(options, holdout=options.training))
+        told = (settings.runs / run.id / "report.md").read_text("utf-8")
+    assert sum("same is left out of the holdout" in line for line in said) == 1
+    assert "alike says less" in " ".join(said) and "same is left out of the holdout" in told
+
+
+def test_an_accepted_query_that_does_not_run_is_named(settings: Settings, minilm: MiniLM) -> None:
+    asked = Pair("x", "How many boats?", "SELECT COUNT(*) FROM Boats", (), False, "", "", "en", 1, ("SELECT x FROM y",))
+    said: list[str] = []
+    with opened(settings, minilm, say=said.append) as app:
+        assert app.confirmed([asked]) == ((asked,), ())
+    assert any("x: an accepted query does not run" in line for line in said)
+
+
+def test_a_question_that_links_to_nothing_is_asked_once_its_very_words_are_remembered(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    question = "wich bot is teh longst of tehm"
+    with opened(settings, minilm, MEAN, MEAN) as app:
+        *_, first = app.ask(question)
+        assert first.status == "abstained"
+        pack = settings.data / "pack.jsonl"
+        pack.write_text(json.dumps({"id": "p", "question": question, "sql": MEAN}))
+        app.seed(pack)
+        *_, second = app.ask(question.upper())
+        assert second.status == "answered" and second.recalled
+        *_, bare = app.ask(question, arm=arm_named("schema"))
+        assert bare.status == "abstained"
