@@ -22,6 +22,30 @@ _HEADINGS: dict[Dimension, str] = {
 }
 
 
+_WORDS = {
+    "no_answer": "no answer",
+    "not_run": "did not run",
+    "columns": "other columns",
+    "rows": "other rows",
+    "values": "other values",
+    "order": "other order",
+    "empty": "no rows",
+    "cut": "too many rows",
+    "lucky": "right by luck",
+    "uninformative": "proves nothing",
+}
+
+
+def in_words(code: str) -> str:
+    """A kind of error, a rule of the guard, or one with the other, as a person reads it.
+
+    >>> in_words("not_run (unknown_column)"), in_words("values"), in_words("abstained")
+    ('did not run (unknown column)', 'other values', 'abstained')
+    """
+    kind, space, rule = code.partition(" ")
+    return (_WORDS.get(kind, kind) + space + rule).replace("_", " ")
+
+
 def percent(found: Share) -> str:
     """A share with its interval.
 
@@ -209,7 +233,7 @@ def _errors(evaluation: Evaluation) -> str:
                 totals[name] = totals.get(name, 0) + count
         if totals:
             names = sorted(totals, key=lambda name: (-totals[name], name))
-            rows = [[name, *(str(counts[one.arm].get(name, 0)) for one in evaluation.arms)] for name in names]
+            rows = [[in_words(name), *(str(counts[one.arm].get(name, 0)) for one in evaluation.arms)] for name in names]
             tables.append(table([title, *(f"`{one.arm}`" for one in evaluation.arms)], rows))
     return "\n\n".join(tables)
 

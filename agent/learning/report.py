@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.learning.evaluating import without_places, write_whole
+from agent.learning.findings import in_words
 from agent.learning.runs import Forgotten, Pause, Plan, Run, RunError, Seeded
 from agent.learning.statistics import Share, share
 from agent.learning.steps import Step
@@ -33,6 +34,12 @@ HOW: dict[How, str] = {
 }
 
 State = Literal["finished", "unfinished"]
+
+_MOST_WRONG = 40
+"""So many wrong answers are shown to a person; programs find all."""
+
+_SQL_SHOWN = 120
+"""Letters of the SQL of a wrong answer that are shown to a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,20 @@ class TypeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrong:
+    """A question that was answered wrong, by its id: how, why, and with what SQL. `rule` is that of the guard.
+
+    Of the holdout `reason` and `sql` are empty where the run was read back from the brain, which does not keep them.
+    """
+
+    question: str
+    error: str
+    rule: str
+    reason: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class WaySummary:
     """How questions were answered in the last whole epoch: by a habit, or by an approach of the model."""
 
@@ -119,6 +140,7 @@ class SeedEvent:
 class RunSummary:
     """All that is told of a run. `holdout_before` was asked before the first epoch, `holdout_after` last.
 
+    `types`, `wrong` and `ways` are of the last whole epoch, `holdout_wrong` of the holdout as in `holdout_after`.
     `barren` are buckets in which nothing was right and nothing was seeded. `began` and `ended` are seconds since
     1970, UTC; `ended` is None before its end. `refused` are golds that could not be seeded, each with its why.
     """
@@ -132,6 +154,8 @@ class RunSummary:
     holdout_after: Share | None
     found: tuple[Found, ...]
     types: tuple[TypeSummary, ...]
+    wrong: tuple[Wrong, ...]
+    holdout_wrong: tuple[Wrong, ...]
     ways: tuple[WaySummary, ...]
     barren: tuple[str, ...]
     forgotten: tuple[ForgetEvent, ...]
@@ -150,7 +174,8 @@ def summary(run: Run) -> RunSummary:
     epochs = tuple(_epoch(run, epoch) for epoch in sorted({step.epoch for step in _training(run)}))
     whole = [one for one in epochs if one.closed]
     asked_last = run.of((whole or epochs)[-1].epoch) if epochs else ()
-    before, after = _holdouts(run)
+    held_before, held_after = _holdouts(run)
+    before, after = (_share(steps) if steps else None for steps in (held_before, held_after))
     habits = [step for step in run.steps if step.is_habit]
     return RunSummary(
         run=run.id,
@@ -162,6 +187,8 @@ def summary(run: Run) -> RunSummary:
         holdout_after=after,
         found=_found(run, asked_last),
         types=_types(asked_last),
+        wrong=_wrong_answers(asked_last),
+        holdout_wrong=_wrong_answers(held_after),
         ways=_ways(asked_last),
         barren=_barren(run),
         forgotten=tuple(ForgetEvent(one.epoch, one.after, event) for one in run.checkpoints for event in one.forgotten),
@@ -264,14 +291,13 @@ def _share(steps: Sequence[Step]) -> Share:
     return share(sum(step.right for step in steps), len(steps))
 
 
-def _holdouts(run: Run) -> tuple[Share | None, Share | None]:
-    """What the holdout came to before the first epoch, and the last time that all of it was asked after one."""
+def _holdouts(run: Run) -> tuple[Sequence[Step], Sequence[Step]]:
+    """How the holdout was answered before the first epoch, and the last time that all of it was asked after one."""
     asked = {epoch: run.of(epoch, "holdout") for epoch in sorted({step.epoch for step in run.steps})}
     wanted = run.plan.holdout.questions if run.plan.holdout else 0
     later = [steps for epoch, steps in asked.items() if epoch and steps]
     whole = [steps for steps in later if len(steps) >= wanted] or later
-    before = asked.get(0, ())
-    return _share(before) if before else None, _share(whole[-1]) if whole else None
+    return asked.get(0, ()), whole[-1] if whole else ()
 
 
 def _found(run: Run, asked_last: Sequence[Step]) -> tuple[Found, ...]:
@@ -318,10 +344,21 @@ def _types(steps: Iterable[Step]) -> tuple[TypeSummary, ...]:
     return tuple(sorted(found, key=lambda one: (one.right - one.asked, one.type)))
 
 
+def _wrong_answers(steps: Iterable[Step]) -> tuple[Wrong, ...]:
+    return tuple(
+        Wrong(step.question, step.error or step.status, step.rule, without_places(step.reason), step.sql)
+        for step in steps
+        if not step.right
+    )
+
+
 def _error(step: Step) -> str:
     """The kind of error of a wrong answer, with the rule of the guard that it broke."""
-    kind = step.error or step.status
-    return f"{kind} ({step.rule})" if step.rule else kind
+    return _with_rule(step.error or step.status, step.rule)
+
+
+def _with_rule(error: str, rule: str) -> str:
+    return f"{error} ({rule})" if rule else error
 
 
 def _ways(steps: Iterable[Step]) -> tuple[WaySummary, ...]:
@@ -386,6 +423,8 @@ def markdown(told: RunSummary, *, about: Mapping[str, str]) -> str:
         ),
         "## What is still wrong",
         _wrong(told),
+        _named(told.wrong, "Training questions that were wrong in the last whole epoch:"),
+        _named(told.holdout_wrong, "Holdout questions that were wrong the last time they were asked:"),
         "## How the last whole epoch was answered",
         _table(
             ("way", "right", "asked"),
@@ -475,7 +514,39 @@ def _wrong(told: RunSummary) -> str:
 
 
 def _counted(errors: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in errors.items())
+    return ", ".join(f"{in_words(name)}: {count}" for name, count in errors.items())
+
+
+def _named(wrong: Sequence[Wrong], title: str) -> str:
+    """A table of wrong answers under its title; nothing where there are none."""
+    if not wrong:
+        return ""
+    rows = [
+        (
+            one.question,
+            in_words(_with_rule(one.error, one.rule)) + (f": {one.reason.replace('<', '&lt;')}" if one.reason else ""),
+            _code(one.sql),
+        )
+        for one in wrong[:_MOST_WRONG]
+    ]
+    parts = [title, _table(("question", "what was wrong", "its SQL"), rows)]
+    if len(wrong) > _MOST_WRONG:
+        parts.append(f"And {len(wrong) - _MOST_WRONG} more, in `attempts.jsonl`.")
+    return "\n\n".join(parts)
+
+
+def _code(sql: str) -> str:
+    """The beginning of a query, on one line, as Markdown shows code.
+
+    >>> _code("SELECT a\\n FROM b"), _code("SELECT `a`"), _code("")
+    ('`SELECT a FROM b`', '`` SELECT `a` ``', '')
+    """
+    text = " ".join(sql.split())
+    if len(text) > _SQL_SHOWN:
+        text = f"{text[: _SQL_SHOWN - 1]}…"
+    if not text:
+        return ""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _forgotten(events: Sequence[ForgetEvent], *, forgetting: bool) -> str:

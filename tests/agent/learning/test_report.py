@@ -158,9 +158,37 @@ def test_what_is_still_wrong_is_told_by_type_and_kind_of_error() -> None:
     )
     run = replace(RUN, steps=steps, checkpoints=(Checkpoint(1, 5, True),))
     told = markdown(summary(run), about={})
-    assert "| share | 2 | 3 | 1 rows, 1 not_run (unknown_column) |" in told
-    assert "| without a type | 1 | 1 | 1 abstained |" in told
+    assert "| share | 2 | 3 | other rows: 1, did not run (unknown column): 1 |" in told
+    assert "| without a type | 1 | 1 | abstained: 1 |" in told
     assert "| all | 3 | 5 |" in told and "| lookup |" not in told
+
+
+def test_each_question_that_is_still_wrong_is_named_with_its_why_and_its_sql() -> None:
+    steps = (
+        step("a", right=False, sql="SELECT x | 1\nFROM " + 200 * "t"),
+        step("b", right=False, error="not_run", rule="unknown_column", reason="No <column> y.", sql="SELECT y"),
+        step("c", right=False),
+        step("c", 2),
+        *(step(one, 2, right=False, sql="") for one in "ab"),
+        step("x", 2, part="holdout", right=False, error="no_answer", reason="", sql=""),
+        step("y", 2, part="holdout"),
+    )
+    told = markdown(summary(replace(RUN, steps=steps, checkpoints=(Checkpoint(1, 3, True),))), about={})
+    assert "| a | other rows: It gives other rows. | `SELECT x \\| 1 FROM " + 101 * "t" + "…` |" in told
+    assert "| b | did not run (unknown column): No &lt;column> y. | `SELECT y` |" in told
+    assert "\n| c | other rows: It gives other rows. | `SELECT 1` |" in told, "of the last whole epoch, not the last"
+    assert "| x | no answer |  |" in told and "\n| y |" not in told
+    right = replace(RUN, steps=tuple(one for one in RUN.steps if one.right and one.epoch), checkpoints=())
+    assert "its SQL" not in markdown(summary(right), about={})
+
+
+def test_of_very_many_wrong_questions_a_person_is_shown_some_and_a_program_all(tmp_path: Path) -> None:
+    steps = tuple(step(f"q{number}", right=False) for number in range(45))
+    write_run(tmp_path, replace(RUN, steps=steps, checkpoints=(Checkpoint(1, 45, True),)), about={})
+    told = (tmp_path / "report.md").read_text("utf-8")
+    assert told.count("| `SELECT 1` |") == 40 and "And 5 more, in `attempts.jsonl`." in told
+    wrong = json.loads((tmp_path / "report.json").read_text("utf-8"))["wrong"]
+    assert len(wrong) == 45 and wrong[-1]["question"] == "q44" and wrong[-1]["error"] == "rows"
 
 
 def test_the_last_whole_epoch_is_told_not_one_that_was_only_begun() -> None:
