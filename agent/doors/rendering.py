@@ -292,7 +292,7 @@ def trained(found: RunSummary, folder: Path) -> None:
         )
         for one in found.epochs
     ]
-    names = ("epoch", "right", "holdout", "by habit", "wrong", "forgot", "seeded", "minutes")
+    names = ("epoch", "right", "holdout", "by habit", "wrong habits", "forgot", "seeded", "minutes")
     if rows:
         _console().print(_table(names, rows))
     print(f"Report: {plain(folder / 'report.md')}")

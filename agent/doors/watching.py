@@ -45,7 +45,11 @@ class Tally:
 
 @dataclass(slots=True)
 class Course:
-    """How far a run has come, from the steps and checkpoints that were seen of it."""
+    """How far a run has come, from the steps and checkpoints that were seen of it.
+
+    `each` and `each_holdout` are how many questions an epoch and an asking of the holdout had, known once one is over:
+    fewer than planned where a gold does not hold.
+    """
 
     plan: Plan
     epochs: dict[int, Tally] = field(default_factory=dict)
@@ -54,24 +58,37 @@ class Course:
     steps: int = 0
     checkpoints: int = 0
     asks_holdout: bool = False
+    each: int | None = None
+    each_holdout: int | None = None
+    finished: bool = False
 
     def see(self, run: Run) -> tuple[Checkpoint, ...]:
         """Count what is new of a run; gives its new checkpoints."""
         for step in run.steps[self.steps :]:
+            if self.asks_holdout and step.part == "training":
+                self.each_holdout = self.holdouts[max(self.holdouts)].asked
             self.asks_holdout = step.part == "holdout"
             (self.holdouts if self.asks_holdout else self.epochs).setdefault(step.epoch, Tally()).count(step)
             self.all.count(step)
         new = run.checkpoints[self.checkpoints :]
+        for checkpoint in new:
+            if checkpoint.closes and checkpoint.epoch in self.epochs:
+                self.each = self.epochs[checkpoint.epoch].asked
         self.steps, self.checkpoints = len(run.steps), len(run.checkpoints)
+        self.finished = run.finished is not None
         return new
 
     @property
     def total(self) -> int:
-        """All questions of all epochs, those of the holdout as often as it is asked."""
+        """All questions of all epochs, those of the holdout as often as it is asked; once it ended, those asked."""
+        if self.finished:
+            return self.steps
         plan = self.plan
-        held = plan.holdout.questions if plan.holdout else 0
+        planned = plan.holdout.questions if plan.holdout else 0
+        held = planned if self.each_holdout is None else self.each_holdout
+        trained = plan.training.questions if self.each is None else self.each
         asks = sum(plan.asks_holdout_after(epoch) for epoch in range(plan.epochs + 1))
-        return plan.epochs * plan.training.questions + asks * held
+        return plan.epochs * trained + asks * held
 
     @property
     def told(self) -> str:
@@ -119,11 +136,11 @@ def run_shown(run: Run) -> Iterator[Callable[[Run], None]]:
 
         def show(run: Run) -> None:
             new = course.see(run)
+            move(course.steps, course.total, course.told)
             if not course.asks_holdout:
                 tell_holdout()
             for checkpoint in new:
                 line(course.looked_after(checkpoint))
-            move(course.steps, course.told)
 
         yield show
         tell_holdout()
@@ -146,7 +163,7 @@ def arms_shown(arms: Sequence[Arm], questions: int) -> Iterator[Callable[[Step],
 
 
 @contextmanager
-def _bar(total: int, done: int, told: str) -> Iterator[tuple[Callable[[int, str], None], Callable[[str], None]]]:
+def _bar(total: int, done: int, told: str) -> Iterator[tuple[Callable[[int, int, str], None], Callable[[str], None]]]:
     """One bar, and a way to print a line above it. Where nobody watches, lines say how long it still takes."""
     from rich.text import Text
 
@@ -154,9 +171,9 @@ def _bar(total: int, done: int, told: str) -> Iterator[tuple[Callable[[int, str]
     if progress is None:
         began, first, last = time.monotonic(), done, done
 
-        def keep(now: int, _told: str) -> None:
-            nonlocal last
-            last = now
+        def keep(now: int, all: int, _told: str) -> None:
+            nonlocal last, total
+            last, total = now, all
 
         def say(text: str) -> None:
             each = (time.monotonic() - began) / (last - first) if last > first else None
@@ -168,7 +185,7 @@ def _bar(total: int, done: int, told: str) -> Iterator[tuple[Callable[[int, str]
     with progress:
         task = progress.add_task(plain(told), total=total, completed=done)
         yield (
-            lambda now, told: progress.update(task, completed=now, description=plain(told)),
+            lambda now, all, told: progress.update(task, completed=now, total=all, description=plain(told)),
             lambda text: progress.console.print(Text(f"hebbql: {plain(text)}")),
         )
 

@@ -465,7 +465,10 @@ def _standing(told: RunSummary) -> str:
         f"{_count(len(told.barren), 'bucket')} in which nothing was right and nothing seeded in this run."
     )
     if told.state != "finished":
-        lines.append(f"The run is not finished: `hebbql train --resume {told.run}` goes on with it.")
+        lines.append(
+            f"The run is not finished: `hebbql train --resume {told.run}` goes on with it. If it was begun with "
+            "--train, --holdout, --published, --db, --brain or --model, the same belong to that command."
+        )
     return "\n".join(f"- {line}" for line in lines)
 
 

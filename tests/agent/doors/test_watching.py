@@ -106,6 +106,31 @@ def test_without_a_terminal_each_checkpoint_and_each_holdout_is_one_line(capsys:
     assert ", about 1 min left" in lines[1] and "left" not in lines[3]
 
 
+def test_nothing_is_left_after_the_end_though_fewer_were_asked_than_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = replace(PLAN, training=QuestionSet("t", "", 5), holdout=QuestionSet("h", "", 3))
+    runs = grown(replace(BEGUN, plan=plan), *WHOLE)
+    with run_shown(runs[0]) as show:
+        for run in (*runs, replace(runs[-1], finished=1.0)):
+            show(run)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith("hebbql: holdout after epoch 2") and "left" not in lines[-1]
+    alone = grown(replace(BEGUN, plan=replace(plan, holdout=None)), *WHOLE[1:-1])
+    with run_shown(alone[0]) as show:
+        for run in alone:
+            show(run)
+    first, last = capsys.readouterr().err.splitlines()
+    assert "left" in first and "epoch 2 of 2 done" in last and "left" not in last
+
+
+def test_what_is_left_is_counted_from_what_an_epoch_and_a_holdout_had() -> None:
+    planned = Course(replace(PLAN, training=replace(PLAN.training, questions=5), holdout=QuestionSet("h", "", 3)))
+    totals = []
+    for run in grown(BEGUN, *WHOLE):
+        planned.see(run)
+        totals.append(planned.total)
+    assert totals[1] == 2 * 5 + 2 * 3 and totals[2] == 2 * 5 + 2 * 1 and totals[4] == 2 * 2 + 2 * 1
+
+
 def test_a_resumed_run_tells_only_what_is_new(capsys: pytest.CaptureFixture[str]) -> None:
     *_, half, _closed = grown(BEGUN, *WHOLE[:6])
     runs = grown(half, *WHOLE[5:])

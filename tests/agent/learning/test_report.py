@@ -198,6 +198,7 @@ def test_the_last_whole_epoch_is_told_not_one_that_was_only_begun() -> None:
     assert sum(one.asked for one in told.types) == 3 and not told.epochs[-1].closed
     text = markdown(told, about={})
     assert "| 3, not whole |" in text and "`hebbql train --resume r1`" in text
+    assert all(name in text for name in ("--train,", "--holdout,", "--published,", "--db,", "--brain", "--model"))
 
 
 def test_an_epoch_that_is_not_whole_is_not_told_as_if_it_were() -> None:
