@@ -217,26 +217,30 @@ def _approaches_part() -> str:
 
 
 def _night_part() -> str:
-    """What the published runs came to: a folder each below runs/reference/, as `scripts/night.py --write` leaves it."""
-    nights = sorted(REFERENCE.glob("*/report.json"), key=lambda path: (path.parent.name != NIGHT, path.parent.name))
-    if not nights:
+    """What was measured: a folder each below runs/reference/, of a run, an evaluation, or both.
+
+    `command.txt` in it says how it was made.
+    """
+    folders = {path.parent for name in ("report.json", "evaluation.json") for path in REFERENCE.glob(f"*/{name}")}
+    if not folders:
         return "No run is published yet."
-    return "\n\n".join(_one_night(path.parent) for path in nights)
+    order = sorted(folders, key=lambda folder: (folder.name != NIGHT, not (folder / "report.json").is_file(), folder))
+    return "\n\n".join(map(_one_night, order))
 
 
 def _one_night(folder: Path) -> str:
-    """The finding of a run, and the table of arms of the evaluation beside it."""
+    """The finding of a run or of an evaluation alone, how it was made, and the table of arms."""
     name, place = folder.name, folder.relative_to(ROOT)
-    told = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    more = [f"[report]({place}/report.md)"]
-    evaluated = folder / "evaluation.json"
-    if evaluated.is_file():
-        more.append(f"[evaluation]({place}/evaluation.md)")
-    parts = [f"**{name}**: {told['finding']} ({', '.join(more)})"]
-    if name == NIGHT:
+    files = {file: folder / f"{file}.json" for file in ("report", "evaluation")}
+    found = {file: json.loads(path.read_text("utf-8")) for file, path in files.items() if path.is_file()}
+    finding = found.get("report", found.get("evaluation", {}))["finding"]
+    links = ", ".join(f"[{file}]({place}/{file}.md)" for file in found)
+    made = (folder / "command.txt").read_text("utf-8").strip()
+    parts = [f"**{name}**: {finding} ({links}; `{made}`)"]
+    if "report" in found:
         parts.append(f"![Right answers by epoch]({place}/curve.svg)")
-    if evaluated.is_file():
-        parts.append(_arms_table(json.loads(evaluated.read_text(encoding="utf-8"))))
+    if "evaluation" in found:
+        parts.append(_arms_table(found["evaluation"]))
     return "\n\n".join(parts)
 
 
