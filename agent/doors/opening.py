@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from agent.app import App
     from agent.settings import Settings
 
@@ -137,6 +139,27 @@ def failures(as_json: bool) -> Iterator[None]:
             stop(str(error), FAILED, as_json=as_json)
     except KeyboardInterrupt:
         stop("Interrupted. What was settled is kept.", INTERRUPTED, as_json=as_json)
+
+
+@contextmanager
+def ended_politely() -> Iterator[None]:
+    """Take SIGTERM for Ctrl-C while this lasts, also where a shell has Ctrl-C ignored for what runs in the background.
+
+    Only the main thread may enter.
+    """
+    import signal
+
+    def interrupt(_number: int, frame: FrameType | None) -> None:
+        on_ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(on_ctrl_c):
+            raise KeyboardInterrupt
+        on_ctrl_c(signal.SIGINT, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def stop(message: str, code: int, *, as_json: bool = False) -> NoReturn:

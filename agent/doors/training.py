@@ -17,6 +17,7 @@ from agent.doors.opening import (
     JsonLines,
     ModelName,
     above_zero,
+    ended_politely,
     failures,
     load_app,
     opened,
@@ -102,12 +103,13 @@ def train(
 ) -> None:
     """Ask questions with known answers, epoch after epoch, and learn from each. runs/ID/ gets a report.
 
-    Ctrl-C, an outage, a limit or a full disk only pause a run: --resume finishes it.
+    Ctrl-C, SIGTERM, an outage, a limit or a full disk only pause a run: --resume finishes it.
 
-    Exit code: 0 finished, 1 paused or failed, 130 interrupted, 2 usage.
+    Exit code: 0 finished, 1 paused or failed, 130 interrupted (also by SIGTERM), 2 usage.
     """
     import shlex
 
+    context.with_resource(ended_politely())
     if run is not None and not resume:
         _refuse(f"A run is only named to go on with it: --resume {run}. A question file follows --train.", as_json)
     if published and (train_file or holdout):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent.doors.opening import ended_politely
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -125,7 +127,9 @@ def test_people_are_told_the_finding_the_epochs_and_where_the_report_is(
     assert "epoch 1 of 1 done: 3 of 3 right (100 %)" in ended.err
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=["killed", "interrupted", "ended"]
+)
 def test_a_run_that_was_stopped_is_finished_with_the_same_accounting(
     home: Home, endpoint: Endpoint, files: tuple[str, ...], whole: Callable[[Home], None], ending: signal.Signals
 ) -> None:
@@ -146,9 +150,9 @@ def test_a_run_that_was_stopped_is_finished_with_the_same_accounting(
     running.signal(ending)
     stopped = running.wait()
     endpoint.free.set()
-    assert stopped.code == (130 if ending == signal.SIGINT else -ending), stopped
+    assert stopped.code == (-ending if ending == signal.SIGKILL else 130), stopped
     assert lines(stopped)[0]["epoch"] == 1, "an epoch is told when it is over"
-    if ending == signal.SIGINT:
+    if ending != signal.SIGKILL:
         end = lines(stopped)[-1]
         assert end["status"] == "interrupted" and stopped.says("Interrupted", end["resume"])
         command = shlex.split(end["resume"])
@@ -160,10 +164,20 @@ def test_a_run_that_was_stopped_is_finished_with_the_same_accounting(
     assert resumed.code == 0 and last["status"] == "finished", resumed
     done = attempts(home, last["run"])
     assert sorted(done) == sorted(EACH_ONCE), "each question is there once for each epoch"
-    assert last["pauses"] == (1 if ending == signal.SIGINT else 0)
+    assert last["pauses"] == (0 if ending == signal.SIGKILL else 1)
     again = home.run("train", *options, "--resume")
     assert again.code == 2 and again.says("No run is unfinished"), again
     whole(home)
+
+
+def test_sigterm_ends_also_what_a_shell_runs_in_the_background_with_ctrl_c_ignored() -> None:
+    usual, before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(KeyboardInterrupt), ended_politely():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is before
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_what_no_waiting_mends_pauses_the_run_and_names_the_command_that_goes_on(
