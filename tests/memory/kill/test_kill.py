@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import inspect
 
 import memory
-from memory.ledger import EventKind, Ledger
+from memory.ledger import FORMAT, EventKind, Ledger
 from memory.lessons import Lessons
 from memory.opening import engine_for
 from memory.outbox import Drained, drain, standing
@@ -241,9 +241,9 @@ def _check_upgrades(live: Live, place: Path, where: Callable[[str], str]) -> Non
             ).one()
         engine.dispose()
         left = (format, events, len(tables))
-        assert left == ((2, 13, 2) if name == "after commit" else (1, 12, 0)), name
+        assert left == ((FORMAT, 13, 2) if name == "after commit" else (1, 12, 0)), name
         with Ledger.open(url, database="shop") as ledger:
-            assert ledger.format == 3 and ledger.head()[0] == 13
+            assert ledger.format == FORMAT and ledger.head()[0] == 13
             assert ledger.verify().ok, ledger.verify()
             assert len(ledger.masked("How many zebrafish did <value> order?")) == 2
 
