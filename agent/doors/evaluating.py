@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -25,7 +26,7 @@ from agent.doors.opening import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agent.app import App
     from agent.learning.arms import Arm
@@ -79,29 +80,31 @@ def evaluate(
 
         pairs = read_pairs(path)[::every]
         folder = out or read.runs / f"evaluation-{_name()}"
-        if out is not None:
-            _make(out, as_json)
-        load_app().check_question("Is the model known?", read)
-    with opened(db, brain, model, as_json=as_json) as app:
-        held, left_out = app.confirmed(pairs)
-        for one in left_out:
-            app.say(f"{path.name}: {one.name} is left out. {one.reason}")
-        if not held:
-            _refuse(f"No question of {path} has SQL that holds on this database, so there is nothing to ask.", as_json)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        about = {
-            "model": app.model.name,
-            "database": app.schema.name,
-            "questions": f"{len(held)} of {path.name}, SHA-256 {digest[:12]}",
-            "left out": ", ".join(one.name for one in left_out) or "none",
-            "command": shlex.join(["hebbql", *sys.argv[1:]]),
-        }
-        steps, reason, code = _ask(app, held, chosen, cache=not no_cache)
-    if steps:
-        _tell(steps, left_out, about, folder, reason=reason, as_json=as_json)
-    if reason:
-        kept = f" What was asked is in {folder}." if steps else ""
-        stop(f"{reason}{kept}", code, as_json=as_json and not steps)
+    with _made(out, as_json):
+        with failures(as_json):
+            load_app().check_question("Is the model known?", read)
+        with opened(db, brain, model, as_json=as_json) as app:
+            held, left_out = app.confirmed(pairs)
+            for one in left_out:
+                app.say(f"{path.name}: {one.name} is left out. {one.reason}")
+            if not held:
+                _refuse(
+                    f"No question of {path} has SQL that holds on this database, so there is nothing to ask.", as_json
+                )
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            about = {
+                "model": app.model.name,
+                "database": app.schema.name,
+                "questions": f"{len(held)} of {path.name}, SHA-256 {digest[:12]}",
+                "left out": ", ".join(one.name for one in left_out) or "none",
+                "command": shlex.join(["hebbql", *sys.argv[1:]]),
+            }
+            steps, reason, code = _ask(app, held, chosen, cache=not no_cache)
+        if steps:
+            _tell(steps, left_out, about, folder, reason=reason, as_json=as_json)
+        if reason:
+            kept = f" What was asked is in {folder}." if steps else ""
+            stop(f"{reason}{kept}", code, as_json=as_json and not steps)
 
 
 def _name() -> str:
@@ -111,12 +114,26 @@ def _name() -> str:
     return f"{time.strftime('%Y-%m-%d-%H%M', time.gmtime())}-{secrets.token_hex(2)}"
 
 
-def _make(folder: Path, as_json: bool) -> None:
-    """Make the folder at once: it is no good to ask for hours and then find that nothing can be kept."""
+@contextmanager
+def _made(folder: Path | None, as_json: bool) -> Iterator[None]:
+    """Make the folder at once: it is no good to ask for hours and then find that nothing can be kept.
+
+    What stays empty of it goes again.
+    """
+    if folder is None:
+        yield
+        return
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         _refuse(f"Nothing can be written into {folder}: {error.strerror}. Name another place with --out.", as_json)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # something is in it
+            for place in new:
+                place.rmdir()
 
 
 def _ask(app: App, pairs: Sequence[Pair], arms: Sequence[Arm], *, cache: bool) -> tuple[list[Step], str, int]:

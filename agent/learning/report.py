@@ -380,6 +380,8 @@ def _barren(run: Run) -> tuple[str, ...]:
 
 def _finding(run: Run, epochs: Sequence[EpochSummary], before: Share | None, after: Share | None) -> str:
     """The one sentence that says what came of it."""
+    if not epochs and before is not None:
+        return f"No training question was asked yet; before training, {_right(before)} of the holdout are right."
     if not epochs:
         return "Nothing was asked yet."
     whole = [one for one in epochs if one.closed] or [epochs[0]]
@@ -407,13 +409,18 @@ def _finding(run: Run, epochs: Sequence[EpochSummary], before: Share | None, aft
 
 def markdown(told: RunSummary, *, about: Mapping[str, str]) -> str:
     """Give the report that a person reads in a minute."""
-    parts = [
-        f"# Training run {told.run}",
-        told.finding,
-        _standing(told),
-        "![Right answers by epoch](curve.svg)",
-        "## Epochs",
-        _epoch_table(told),
+    parts = [f"# Training run {told.run}", told.finding, _standing(told)]
+    if _began(told):
+        parts += ["![Right answers by epoch](curve.svg)", "## Epochs", _epoch_table(told)]
+    if told.epochs:
+        parts += _learned(told)
+    parts += ["## How it was run", _conditions(told, about)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _learned(told: RunSummary) -> list[str]:
+    """What is told once a training question was asked."""
+    return [
         "## What was found, and what was given",
         "Counted by how a question first became right. Only the first line is the model's own work and nobody's word: "
         "a lesson shows the gold as the fix of a mistake, and a seeded gold is an episode like those found.",
@@ -434,14 +441,26 @@ def markdown(told: RunSummary, *, about: Mapping[str, str]) -> str:
         _forgotten(told.forgotten, forgetting=told.plan.forgetting),
         "## Seeded",
         _seeded(told),
-        "## How it was run",
-        _conditions(told, about),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _began(told: RunSummary) -> bool:
+    """Whether anything was asked."""
+    return bool(told.epochs) or told.holdout_before is not None
 
 
 def _standing(told: RunSummary) -> str:
-    """The facts under the finding, a line each."""
+    """The facts under the finding, a line each; where nothing was asked, only how it goes on."""
+    lines = _counts(told) if _began(told) else []
+    if told.state != "finished":
+        lines.append(
+            f"The run is not finished: `hebbql train --resume {told.run}` goes on with it. If it was begun with "
+            "--train, --holdout, --published, --db, --brain or --model, the same belong to that command."
+        )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _counts(told: RunSummary) -> list[str]:
     spent = told.spent
     wrong = f"**{told.habits_wrong} of them wrong**" if told.habits_wrong else "none of them wrong"
     lines = [f"{_count(told.habits, 'question')} answered by habit, without a model; {wrong}."]
@@ -460,16 +479,10 @@ def _standing(told: RunSummary) -> str:
     if told.ended is not None:
         taken += f", {_hours(told.ended - told.began)} from beginning to end with pauses"
     lines.append(f"{taken}.")
-    lines.append(
-        f"{_count(len(told.forgotten), 'episode')} forgotten, {_count(len(told.seeded), 'gold')} seeded; "
-        f"{_count(len(told.barren), 'bucket')} in which nothing was right and nothing seeded in this run."
-    )
-    if told.state != "finished":
-        lines.append(
-            f"The run is not finished: `hebbql train --resume {told.run}` goes on with it. If it was begun with "
-            "--train, --holdout, --published, --db, --brain or --model, the same belong to that command."
-        )
-    return "\n".join(f"- {line}" for line in lines)
+    lines.append(f"{_count(len(told.forgotten), 'episode')} forgotten, {_count(len(told.seeded), 'gold')} seeded.")
+    if told.barren:
+        lines.append(f"In {_count(len(told.barren), 'bucket')} no answer was ever right, and no gold was seeded.")
+    return lines
 
 
 def _epoch_table(told: RunSummary) -> str:
@@ -494,8 +507,6 @@ def _epoch_table(told: RunSummary) -> str:
                 one.seeded,
             )
         )
-    if not rows:
-        return "None yet."
     names = ("epoch", "right", "holdout after it", "by habit", "replies", "replayed", "tokens", "cost", "minutes")
     return _table((*names, "forgotten", "seeded"), rows)
 
@@ -503,7 +514,7 @@ def _epoch_table(told: RunSummary) -> str:
 def _wrong(told: RunSummary) -> str:
     wrong = [one for one in told.types if one.right < one.asked]
     if not wrong:
-        return "Nothing, in the last whole epoch." if told.types else "Nothing was asked yet."
+        return "Nothing, in the last whole epoch."
     errors: Counter[str] = Counter()
     for one in wrong:
         errors.update(one.errors)

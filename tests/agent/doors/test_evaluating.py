@@ -131,6 +131,21 @@ def test_ctrl_c_keeps_what_was_asked(home: Home, endpoint: Endpoint, questions: 
     assert ended.code == 130 and ended.says("Interrupted", str(out)) and len(_steps(out)) == 1, ended
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["made", "found"])
+def test_ctrl_c_before_the_first_answer_leaves_no_folder_that_was_made_for_nothing(
+    home: Home, endpoint: Endpoint, questions: tuple[str, str], kept: bool
+) -> None:
+    endpoint.hold()
+    out = home.folder / "made" / "for nothing"
+    (out if kept else home.folder).mkdir(parents=True, exist_ok=True)
+    running = home.start("evaluate", *questions, "--arms", "schema", "--out", str(out))
+    assert endpoint.called.wait(60) and out.is_dir()
+    running.signal(signal.SIGINT)
+    ended = running.wait()
+    assert ended.code == 130 and ended.says("Interrupted"), ended
+    assert out.parent.exists() == out.exists() == kept
+
+
 def test_another_database_is_asked_its_own_questions(
     home: Home, endpoint: Endpoint, make_sqlite: Callable[[Path, str], Path]
 ) -> None:

@@ -221,9 +221,11 @@ def test_every_forget_event_and_seeding_stands_there_with_its_why() -> None:
 
 
 def test_buckets_in_which_nothing_worked_are_counted() -> None:
-    assert summary(RUN).barren == ()
+    assert summary(RUN).barren == () and "was ever right" not in markdown(summary(RUN), about={})
     barren = replace(RUN, steps=(*RUN.steps, step("d", 2, right=False)))
     assert summary(barren).barren == ("b-d",)
+    said = "- In 1 bucket no answer was ever right, and no gold was seeded."
+    assert said in markdown(summary(barren), about={}).splitlines()
     first = replace(RUN, steps=tuple(step for step in RUN.steps if step.epoch == 1))
     assert summary(first).barren == ("b-b",), "c's bucket was seeded"
 
@@ -232,7 +234,16 @@ def test_a_run_in_which_nothing_was_asked_has_a_report(tmp_path: Path) -> None:
     empty = Run("r0", PLAN, 0.0)
     assert summary(empty).finding == "Nothing was asked yet."
     write_run(tmp_path, empty, about={})
-    assert "Nothing was asked yet." in (tmp_path / "report.md").read_text("utf-8")
+    told = (tmp_path / "report.md").read_text("utf-8")
+    assert "Nothing was asked yet." in told and "--resume r0" in told and "- model: 0.5b" in told
+    assert "|--" not in told and "Epochs" not in told and "wrong" not in told and "curve" not in told
+
+
+def test_a_run_of_which_only_the_holdout_was_asked_says_so() -> None:
+    told = summary(Run("r0", PLAN, 0.0, RUN.steps[:2]))
+    assert told.finding == "No training question was asked yet; before training, 0 of 2 (0 %) of the holdout are right."
+    text = markdown(told, about={})
+    assert "| before |" in text and "What was found" not in text
 
 
 def test_a_run_without_holdout_speaks_of_none() -> None:
