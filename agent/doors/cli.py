@@ -199,6 +199,8 @@ def seed(
     if train_file is not None and not hard:
         stop("--train goes with --hard. A pack is named alone: hebbql seed FILE.", USAGE, as_json=as_json)
     if not hard:
+        if pack is not None:
+            _look_at(pack, as_json)
         with opened(db, brain, None, as_json=as_json, seeding=False) as app:
             report = app.seed(pack)
         rendering.seeded(report, as_json=as_json)
@@ -207,10 +209,19 @@ def seed(
         golds = train_file or shipped_questions(settings(db, brain), "training")
     if golds is None:
         stop("Say where the golds are: --train FILE, JSON lines with id, question and sql.", USAGE, as_json=as_json)
+    _look_at(golds, as_json)
     with opened(db, brain, None, as_json=as_json) as app:
         given = app.seed_hard(golds, per_bucket=per_bucket)
     rendering.seeded_hard(given, as_json=as_json)
     raise typer.Exit(GATE_RED if any(not one.remembered for one in given.buckets) else 0)
+
+
+def _look_at(questions: Path, as_json: bool) -> None:
+    """Refuse a question file that cannot be read before anything waits for the brain."""
+    from agent.learning.questions import read_pairs
+
+    with failures(as_json):
+        read_pairs(questions)
 
 
 cli.command()(train)

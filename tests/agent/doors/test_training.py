@@ -219,6 +219,21 @@ def test_a_second_trainer_of_one_brain_is_refused_at_once(
     assert first.wait().code == 0
 
 
+def test_files_are_looked_at_before_anything_waits_for_a_brain_that_is_used(
+    home: Home, endpoint: Endpoint, files: tuple[str, ...]
+) -> None:
+    endpoint.hold()
+    first = home.start("train", *files, "--epochs", "1")
+    assert endpoint.called.wait(60)
+    nowhere = str(home.folder / "nowhere.jsonl")
+    for command in (("seed", nowhere), ("seed", "--hard", "--train", nowhere), ("train", "--train", nowhere)):
+        refused = home.run(*command)
+        assert refused.code == 2 and refused.says("nowhere.jsonl"), refused
+        assert "Another hebbql" not in refused.err, refused
+    endpoint.free.set()
+    assert first.wait().code == 0
+
+
 def test_hours_that_are_over_pause_a_run_and_what_would_make_another_of_it_is_refused_by_name(
     home: Home, endpoint: Endpoint, files: tuple[str, ...]
 ) -> None:
