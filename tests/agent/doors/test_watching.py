@@ -114,6 +114,12 @@ def test_nothing_is_left_after_the_end_though_fewer_were_asked_than_planned(caps
             show(run)
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("hebbql: holdout after epoch 2") and "left" not in lines[-1]
+    once = grown(replace(BEGUN, plan=replace(plan, holdout_every=0)), *WHOLE[1:])
+    with run_shown(once[0]) as show:
+        for run in (*once, replace(once[-1], finished=1.0)):
+            show(run)
+    *_, last = capsys.readouterr().err.splitlines()
+    assert last.startswith("hebbql: holdout after epoch 2") and "left" not in last
     alone = grown(replace(BEGUN, plan=replace(plan, holdout=None)), *WHOLE[1:-1])
     with run_shown(alone[0]) as show:
         for run in alone:

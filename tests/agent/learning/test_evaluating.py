@@ -264,6 +264,12 @@ def test_differences_of_few_questions_are_not_told_to_people() -> None:
     assert "| hard | 0/2 | 2/2 | fewer than 10 |" in text
 
 
+def test_kinds_of_error_and_rules_are_told_in_words() -> None:
+    wrong = [replace(step("memory", "a", False), error="not_run", rule="unknown_column"), step("memory", "b", False)]
+    text = markdown(summarise([*wrong, replace(step("memory", "c", False), error="no_answer")]), about={})
+    assert all(f"\n| {said} | 1 |" in text for said in ("did not run", "other values", "no answer", "unknown column"))
+
+
 def test_files_hold_all_that_is_needed_and_nothing_of_the_machine(tmp_path: Path) -> None:
     steps = [*steps_of("schema", "--+-"), *steps_of("memory", "++++")]
     found = summarise(steps)
