@@ -92,7 +92,8 @@ def test_a_run_learns_tells_its_epochs_and_leaves_a_report(
     assert epochs[0]["holdout"] is None and epochs[1]["holdout"]["right"] == 1
     assert last["status"] == "finished" and last["holdout_before"]["right"] == 1 and last["habits_wrong"] == 0
     assert last["resume"] is last["reason"] is None
-    told = [line for line in ended.err.splitlines() if "epoch" in line or "holdout" in line]
+    assert "spain says less as a holdout question: same masked question as germany" in ended.err
+    told = [line for line in ended.err.splitlines() if "epoch" in line or "hebbql: holdout" in line]
     assert [line.split(":")[1].strip() for line in told] == [
         "holdout before training",
         "epoch 1 of 2",
