@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.attempt import OUTAGES, Attempt
+from agent.checkout import commit
 from agent.database.result import DatabaseError, DatabaseUnusableError, QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
 from agent.journal import Unwritten
@@ -30,7 +29,7 @@ from agent.learning.mistakes import one_spelling
 from agent.learning.mutating import mutated
 from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.report import write_run
-from agent.learning.runs import Pause, Plan, QuestionSet, Run, RunError, RunLog
+from agent.learning.runs import Pause, Plan, QuestionSet, Run, RunError, RunLog, new_id
 from agent.learning.seed import Refused, Source
 from agent.learning.steps import Part, Step, read_step
 from agent.learning.training import Clockwatch, Learner, Paused, TrainingOptions, Witness, train
@@ -38,7 +37,6 @@ from agent.models.cached import CachedModel, Replies
 from agent.models.patient import PatientModel
 from agent.models.port import Model
 from agent.question import cleaned
-from agent.settings import ROOT
 from memory.errors import BrainError
 
 if TYPE_CHECKING:
@@ -53,8 +51,7 @@ class School:
 
     app: App
     _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
-    _known: dict[tuple[Path, tuple[str, ...]], tuple[Pair, ...]] = field(default_factory=dict, init=False, repr=False)
-    _leaks: dict[tuple[tuple[Pair, ...], tuple[Pair, ...]], frozenset[str]] = field(
+    _questions: dict[TrainingOptions, tuple[tuple[Pair, ...], tuple[Pair, ...]]] = field(
         default_factory=dict, init=False, repr=False
     )
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
@@ -118,7 +115,7 @@ class School:
             holdout_every=options.holdout_every,
             cache=options.cache,
         )
-        return self.log.begin(f"{time.strftime('%Y-%m-%d-%H%M', time.gmtime())}-{secrets.token_hex(2)}", plan)
+        return self.log.begin(new_id(), plan)
 
     def resume(self, id: str | None, options: TrainingOptions) -> Run:
         """Read a run back; refuse one that is finished, or that files, model or schema no longer fit."""
@@ -308,56 +305,50 @@ class School:
         return self.app.settings.runs / "replies.sqlite"
 
     def _asked(self, options: TrainingOptions) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-        """The training and the holdout questions of a run; a holdout question that training gives away is left out.
-
-        One that is only much like a training question is named, and asked.
+        """The training and the holdout questions of a run, looked at once.
 
         Raises:
             QuestionFileError: none of a file is left.
         """
-        training = self._held(options.training, options.only_training)
-        if options.holdout is None:
-            return training, ()
-        holdout = self._held(options.holdout, options.only_holdout)
-        given_away = self._given_away(training, holdout)
-        left = tuple(pair for pair in holdout if pair.id not in given_away)
+        if options not in self._questions:
+            training = self._held(options.training, options.only_training)
+            holdout = self._held_out(options.holdout, options.only_holdout, training) if options.holdout else ()
+            self._questions[options] = training, holdout
+        return self._questions[options]
+
+    def _held_out(self, path: Path, only: Sequence[str], training: Sequence[Pair]) -> tuple[Pair, ...]:
+        """The questions of a holdout file, without those that training gives away.
+
+        One that is only much like a training question is named, and asked. Raises QuestionFileError where none is left.
+        """
+        holdout = self._held(path, only)
+        found: dict[str, Leak] = {}
+        for leak in leaks(
+            training,
+            holdout,
+            mask=lambda question: self.app.understand(cleaned(question)).masked,
+            normalise=partial(one_spelling, dialect=self.app.schema.dialect),
+        ):
+            found.setdefault(leak.holdout, leak)
+        same = {leak.holdout for leak in found.values() if leak.rule in ("same question", "same SQL")}
+        for leak in found.values():
+            what = "is left out of the holdout" if leak.holdout in same else "says less as a holdout question"
+            self._note(f"{leak.holdout} {what}: {leak.rule} as {leak.training} of the training set.")
+        left = tuple(pair for pair in holdout if pair.id not in same)
         if not left:
             raise QuestionFileError(
-                f"Every question of {options.holdout} is a training question as well, so none is held out. "
+                f"Every question of {path} is a training question as well, so none is held out. "
                 "Give others with --holdout, or none."
             )
-        return training, left
-
-    def _given_away(self, training: tuple[Pair, ...], holdout: tuple[Pair, ...]) -> frozenset[str]:
-        """Ids of the holdout questions that stand in the training set; they and those much like one are named, once."""
-        if (training, holdout) not in self._leaks:
-            found: dict[str, Leak] = {}
-            for leak in leaks(
-                training,
-                holdout,
-                mask=lambda question: self.app.understand(cleaned(question)).masked,
-                normalise=partial(one_spelling, dialect=self.app.schema.dialect),
-            ):
-                found.setdefault(leak.holdout, leak)
-            same = {leak.holdout for leak in found.values() if leak.rule in ("same question", "same SQL")}
-            for leak in found.values():
-                what = "is left out of the holdout" if leak.holdout in same else "says less as a holdout question"
-                self._note(f"{leak.holdout} {what}: {leak.rule} as {leak.training} of the training set.")
-            self._leaks[training, holdout] = frozenset(same)
-        return self._leaks[training, holdout]
+        return left
 
     def _note(self, told: str) -> None:
         """Say something of the questions, and keep it for the report."""
         self.app.say(told)
         self._notes.append(told)
 
-    def _held(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
-        """The questions of a file whose golds hold; the others are named, once. Raises QuestionFileError."""
-        if (path, only) not in self._known:
-            self._known[path, only] = self._confirmed_of(path, only)
-        return self._known[path, only]
-
-    def _confirmed_of(self, path: Path, only: tuple[str, ...]) -> tuple[Pair, ...]:
+    def _held(self, path: Path, only: Sequence[str]) -> tuple[Pair, ...]:
+        """The questions of a file whose golds hold; the others are named. Raises QuestionFileError where none does."""
         held, refused = self.confirmed(chosen(path, only))
         for one in refused:
             self._note(f"{path.name}: {one.name} is left out. {one.reason}")
@@ -445,14 +436,3 @@ def without(folder: Path, queries: Collection[str], *, spelled: Callable[[str], 
             "change their rights, or delete them."
         ) from error
     return True
-
-
-def commit() -> str:
-    """The commit of this checkout, or `""` outside of one."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return ""
-    return done.stdout.strip()

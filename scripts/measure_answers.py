@@ -19,7 +19,6 @@ import os
 import platform
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -32,6 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from agent.app import App, open_app, read_settings  # noqa: E402
 from agent.attempt import Attempt  # noqa: E402
+from agent.checkout import commit  # noqa: E402
 from agent.database.comparing import same  # noqa: E402
 from agent.learning.questions import Pair, read_pairs  # noqa: E402
 from agent.learning.statistics import share  # noqa: E402
@@ -105,7 +105,7 @@ def main() -> int:
         head = {
             "model": given.model,
             "approach": given.approach or "chosen by procedural memory",
-            "commit": _commit(),
+            "commit": commit(),
             "command": "scripts/measure_answers.py " + " ".join(without_brain(sys.argv[1:])),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         }
@@ -132,14 +132,6 @@ def file_stem(questions: Path, model: str, approach: str | None) -> str:
     """
     first = f"approach-{approach}" if approach else "answers"
     return f"{first}-{questions.stem}-{re.sub('[^a-z0-9-]+', '_', model.lower())}"
-
-
-def _commit() -> str:
-    """The commit that is measured, or `""` outside of a checkout."""
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()
 
 
 def measure(app: App, pair: Pair, verbose: bool) -> Answered:

@@ -77,9 +77,10 @@ def evaluate(
         if path is None:
             _refuse("Say what to ask: --questions FILE, JSON lines with id, question and sql.", as_json)
         from agent.learning.questions import read_pairs
+        from agent.learning.runs import new_id
 
         pairs = read_pairs(path)[::every]
-        folder = out or read.runs / f"evaluation-{_name()}"
+        folder = out or read.runs / f"evaluation-{new_id()}"
     with _made(out, as_json):
         with failures(as_json):
             load_app().check_question("Is the model known?", read)
@@ -105,13 +106,6 @@ def evaluate(
         if reason:
             kept = f" What was asked is in {folder}." if steps else ""
             stop(f"{reason}{kept}", code, as_json=as_json and not steps)
-
-
-def _name() -> str:
-    import secrets
-    import time
-
-    return f"{time.strftime('%Y-%m-%d-%H%M', time.gmtime())}-{secrets.token_hex(2)}"
 
 
 @contextmanager

@@ -167,16 +167,19 @@ def train(
 
 
 _PLANNED = {
-    "epochs": "--epochs",
-    "seed": "--seed",
-    "checkpoint": "--checkpoint",
-    "no_forget": "--no-forget",
-    "no_seed": "--no-seed",
-    "per_bucket": "--per-bucket",
-    "holdout_every": "--holdout-every",
-    "no_cache": "--no-cache",
+    "epochs": ("--epochs", "epochs"),
+    "seed": ("--seed", "seed"),
+    "checkpoint": ("--checkpoint", "checkpoint"),
+    "no_forget": ("--no-forget", "forgetting"),
+    "no_seed": ("--no-seed", "seeding"),
+    "per_bucket": ("--per-bucket", "per_bucket"),
+    "holdout_every": ("--holdout-every", "holdout_every"),
+    "no_cache": ("--no-cache", "cache"),
 }
-"""What is planned once and for all when a run begins, by parameter of `train`. The app itself sees to the files."""
+"""What is planned once and for all when a run begins, by parameter of `train`: its option and its name in the plan.
+
+The app itself sees to the files.
+"""
 
 
 def _given(context: typer.Context) -> tuple[str, ...]:
@@ -195,17 +198,8 @@ def _files(read: Settings, training: Path | None, holdout: Path | None) -> tuple
 
 def _keep_to(plan: Plan, options: TrainingOptions, given: Sequence[str], *, as_json: bool) -> None:
     """Refuse options that would make another run of the one that is gone on with."""
-    kept = {
-        "epochs": options.epochs == plan.epochs,
-        "seed": options.seed == plan.seed,
-        "checkpoint": options.checkpoint == plan.checkpoint,
-        "no_forget": options.forgetting == plan.forgetting,
-        "no_seed": options.seeding == plan.seeding,
-        "per_bucket": options.per_bucket == plan.per_bucket,
-        "holdout_every": options.holdout_every == plan.holdout_every,
-        "no_cache": options.cache == plan.cache,
-    }
-    if other := [_PLANNED[name] for name in given if not kept[name]]:
+    planned = (_PLANNED[name] for name in given)
+    if other := [option for option, name in planned if getattr(options, name) != getattr(plan, name)]:
         _refuse(
             f"{' and '.join(other)} would change what the run was planned to do. Leave that out with --resume, "
             "or begin another run.",

@@ -299,9 +299,7 @@ class Care:
 
     def _pair(self, gold: Episode) -> str:
         """The id of the training question that a gold is from."""
-        return next(
-            (pair.id for pair in self.pairs if asked_alike(cleaned(pair.question)) == asked_alike(gold.question)), ""
-        )
+        return next((pair.id for pair in self._asking(gold)), "")
 
     def _episodes_shown(self, attempt: str) -> frozenset[str]:
         """Ids of the episodes that fired in a settled attempt."""

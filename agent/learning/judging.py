@@ -56,7 +56,7 @@ class Judge:
             return Verdict(False, "no_answer", problem or "No SQL was written.")
         if result is None:
             return Verdict(False, "not_run", problem or "It did not run.")
-        accepted = [query for query in (pair.sql, *pair.others, *pair.accepted) if self._usable(query)]
+        accepted = [query for query in (pair.sql, *pair.others, *pair.accepted) if self.runs(query)]
         if not accepted:
             return Verdict(False, "uninformative", "The query known to be right does not run whole on this database.")
         if result.truncated is not None:
@@ -111,7 +111,8 @@ class Judge:
 
     def runs(self, query: str) -> bool:
         """Whether a query runs whole on the real database, so that something can be compared with it."""
-        return self._usable(query)
+        result = self._gold_of(0, query)
+        return result is not None and result.truncated is None
 
     # What gold queries give
 
@@ -132,10 +133,6 @@ class Judge:
     def _hangs_on_ties(self, place: int, sql: str, result: Result) -> bool:
         others = (_given((self.run, *self.copies)[place], broken) for broken in tie_broken(sql, self.dialect))
         return any(other is not None and not same(result, other, ordered=False) for other in others)
-
-    def _usable(self, query: str) -> bool:
-        result = self._gold_of(0, query)
-        return result is not None and result.truncated is None
 
     def _says_nothing(self, query: str) -> bool:
         results = (self._gold_of(place, query) for place in range(len(self.copies) + 1))

@@ -8,6 +8,8 @@ those are read from the attempts and episodes that they name, so that what is er
 from __future__ import annotations
 
 import random
+import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -23,6 +25,11 @@ _OF_ATTEMPTS, _OF_EPISODES = ("sql", "reason"), ("question", "sql")
 
 class RunError(Exception):
     """A run cannot be begun or gone on with. The message says what to do next."""
+
+
+def new_id() -> str:
+    """A name for a run or an evaluation: when it begins, UTC to the minute, and something that no other has."""
+    return f"{time.strftime('%Y-%m-%d-%H%M', time.gmtime())}-{secrets.token_hex(2)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +178,7 @@ class RunLog:
         self._ledger = ledger
 
     def begin(self, id: str, plan: Plan) -> Run:
-        with self._ledger.transaction() as entry:
-            entry.append(EventKind.RUN_BEGAN, id, asdict(plan))
-        return self.read(id)
+        return Run(id, plan, self._write(EventKind.RUN_BEGAN, id, asdict(plan)))
 
     def step(self, entry: Transaction, id: str, step: Step) -> None:
         """Write a step, in the transaction that settles its attempt."""
@@ -188,14 +193,11 @@ class RunLog:
 
     def pause(self, run: Run, reason: str) -> Run:
         """Write down that a run stops before its end."""
-        with self._ledger.transaction() as entry:
-            entry.append(EventKind.RUN_PAUSED, run.id, {"reason": reason})
-        return replace(run, pauses=self.read(run.id).pauses)
+        at = self._write(EventKind.RUN_PAUSED, run.id, {"reason": reason})
+        return replace(run, pauses=(*run.pauses, Pause(reason, at)))
 
     def finish(self, run: Run) -> Run:
-        with self._ledger.transaction() as entry:
-            entry.append(EventKind.RUN_FINISHED, run.id, {"steps": len(run.steps)})
-        return replace(run, finished=self.read(run.id).finished)
+        return replace(run, finished=self._write(EventKind.RUN_FINISHED, run.id, {"steps": len(run.steps)}))
 
     def ids(self) -> tuple[str, ...]:
         """All runs that this brain has seen, oldest first."""
@@ -227,6 +229,13 @@ class RunLog:
             named = f"The last one is {known[-1]}." if known else "It has seen none."
             raise RunError(f"This brain has seen no run {id!r}. {named}")
         return run
+
+    def _write(self, kind: EventKind, id: str, content: dict[str, Any]) -> float:
+        """Write an event of a run in a transaction of its own, and give the time that the ledger noted."""
+        with self._ledger.transaction() as entry:
+            position = entry.append(kind, id, content)
+        (event,) = self._ledger.events(subject=id, after=position - 1, until=position)
+        return event.at
 
     def _step(self, content: Mapping[str, Any]) -> Step:
         attempt = self._ledger.attempt(content["attempt"])

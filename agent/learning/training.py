@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from agent.attempt import Attempt
-from agent.database.fingerprint import fingerprint
-from agent.database.skeleton import normalise, skeleton
+from agent.database.skeleton import normalise
 from agent.journal import LedgerJournal, body_of, fired
 from agent.learning.feedback import asked_alike, blamed, move_weights
 from agent.learning.judging import Verdict
 from agent.learning.mistakes import lessons_from_gold
 from agent.learning.questions import Pair
 from agent.learning.runs import Run, RunLog
+from agent.learning.seed import Source, episode_of
 from agent.learning.steps import Part, Step, step_of
 from memory.episode import Episode
 from memory.ledger import Ledger, Transaction
@@ -144,7 +144,7 @@ class Learner:
         The approach earns nothing where the very question was among the episodes shown: what was right then is the
         episode.
         """
-        episode = self._episode(attempt, body)
+        episode = self._episode(attempt)
         alike = (one for one in self.journal.ledger.masked(body["masked"]) if one.bucket == body["bucket"])
         own = [one for one in alike if asked_alike(one.question) == asked_alike(body["question"])]
         if not any(one.origin.startswith("train:") for one in own):
@@ -166,22 +166,11 @@ class Learner:
         ):
             Lessons(self.journal.ledger).learn(entry, lesson)
 
-    def _episode(self, attempt: Attempt, body: Mapping[str, Any]) -> Episode:
-        assert attempt.result is not None, "what is right has a result"
-        return Episode(
-            bucket=body["bucket"],
-            kind=body["kind"],
-            tables=tuple(body["tables"]),
-            question=body["question"],
-            masked=body["masked"],
-            sql=normalise(attempt.sql, self.journal.dialect),
-            skeleton=skeleton(attempt.sql, self.journal.dialect),
-            origin=f"train:{self.run}",
-            verifier="gold",
-            batch=f"train:{self.run}:epoch-{self.epoch}",
-            schema_fingerprint=self.journal.schema,
-            result_fingerprint=fingerprint(attempt.result, ordered=self.pair.ordered),
-        )
+    def _episode(self, attempt: Attempt) -> Episode:
+        assert attempt.result is not None and attempt.understood is not None, "what is right was understood and ran"
+        origin = f"train:{self.run}"
+        source = Source(origin, "gold", f"{origin}:epoch-{self.epoch}", self.journal.schema, self.journal.dialect)
+        return episode_of(replace(self.pair, sql=attempt.sql), attempt.result, attempt.understood, source)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,8 +15,6 @@ from agent import ask as loop
 from agent.app import App, decline, open_app
 from agent.attempt import Attempt
 from agent.database.fingerprint import fingerprint
-from agent.database.guard import check
-from agent.database.reading import Database, open_database
 from agent.database.result import QueryFailed, Result
 from agent.database.skeleton import normalise, skeleton
 from agent.drafting.approaches import approach_named
@@ -24,7 +22,6 @@ from agent.journal import LedgerJournal
 from agent.learning.care import Care, keeps_failing, newest
 from agent.learning.hard import FORGOTTEN_BEFORE
 from agent.learning.judging import Judge
-from agent.learning.mutating import mutated
 from agent.learning.questions import Pair
 from agent.learning.runs import Checkpoint, Forgotten, Plan, QuestionSet, Run, RunLog, Seeded
 from agent.learning.steps import Part, Step
@@ -57,22 +54,6 @@ BREADS = (ALL, DEAR, CHEAP, WHEAT)
 
 LUCKY = "SELECT 3 FROM Breads LIMIT 1"
 """The number of breads and of bakers, as long as nothing is baked anew."""
-
-
-@pytest.fixture(scope="module")
-def judge(bakery_file: Path, bakery_database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    """A judge with real mutated copies of the bakery."""
-
-    def run(sql: str) -> Result:
-        return bakery_database.run(check(sql, bakery_database.schema).sql)
-
-    with mutated(
-        bakery_database,
-        file=bakery_file,
-        folder=tmp_path_factory.mktemp("copies"),
-        open_copy=lambda path: open_database(str(path), row_cap=50),
-    ) as copies:
-        yield Judge(run=run, copies=copies)
 
 
 # The rule of failing, on runs that are made up

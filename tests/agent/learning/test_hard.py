@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from agent.database.guard import check
-from agent.database.reading import Database, open_database
-from agent.database.result import Result
 from agent.learning.hard import (
     FORGOTTEN_BEFORE,
     HardReport,
@@ -23,7 +16,6 @@ from agent.learning.hard import (
     stubborn,
 )
 from agent.learning.judging import Judge
-from agent.learning.mutating import mutated
 from agent.learning.questions import Pair
 from agent.learning.runs import Plan, QuestionSet, Run
 from agent.learning.seed import Refused, Source
@@ -49,22 +41,6 @@ DEARER = pair("dearer", "How many breads cost more than 4?", "SELECT COUNT(*) FR
 WHEAT = pair("wheat", "How many breads are made of wheat flour?", "SELECT COUNT(*) FROM Breads WHERE Flour = 'wheat'")
 BAKERS = pair("bakers", "How many bakers are there?", "SELECT COUNT(*) FROM Bakers")
 PAIRS = (DEAR, DEARER, ALL, WHEAT, BAKERS)
-
-
-@pytest.fixture(scope="module")
-def judge(bakery_file: Path, bakery_database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    """A judge with real mutated copies of the bakery."""
-
-    def run(sql: str) -> Result:
-        return bakery_database.run(check(sql, bakery_database.schema).sql)
-
-    with mutated(
-        bakery_database,
-        file=bakery_file,
-        folder=tmp_path_factory.mktemp("copies"),
-        open_copy=lambda path: open_database(str(path), row_cap=50),
-    ) as copies:
-        yield Judge(run=run, copies=copies)
 
 
 def fail(bakery: Bakery, question: str) -> str:

@@ -19,23 +19,9 @@ from agent.models.prices import load_prices
 from agent.models.recorded import ScriptedModel
 from agent.models.resilience import Budget, CircuitBreaker, OutageError, RetryPolicy
 from agent.models.unreliable import UnreliableModel
+from tests.agent.models.clock import Time
 
 PROMPT = Prompt("s", (Turn("user", "q"),))
-
-
-class Time:
-    """A clock that only sleeping and calling move."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 @pytest.fixture
