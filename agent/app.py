@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from agent import ask as loop
-from agent.attempt import Attempt, Chosen, Declined, Replay, Understood
+from agent.attempt import Attempt, Chosen, Declined, Replay, Understood, effort_named
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
@@ -307,7 +307,12 @@ class App:
         """
         arm = arm or (MEMORY if self.memory else SCHEMA)
         other = self.understand(another) if arm.episodes == "another" else None
-        attempt = Attempt(id=secrets.token_hex(5), question=read_question(question), model=self.model.name)
+        attempt = Attempt(
+            id=secrets.token_hex(5),
+            question=read_question(question),
+            model=self.model.name,
+            effort=effort_named(self.settings.think),
+        )
         for grown in loop.ask(
             attempt,
             understand=self.understand,

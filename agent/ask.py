@@ -1,13 +1,13 @@
-"""The loop: ground, (habit), recall, draft, check, run, (repair), answer, learn."""
+"""The loop: ground, (habit), recall, adapt, (draft, check, run, repair), choose, answer, learn."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agent.attempt import OUTAGES, Attempt, Chosen, Declined, Draft, Replay, Understood
+from agent.attempt import OUTAGES, Attempt, Chosen, Declined, Doubt, Draft, Replay, Understood
 from agent.database.guard import CheckedQuery
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.drafting.reply import read_sql
@@ -35,6 +35,21 @@ class Journal(Protocol):
     def settle(self, attempt: Attempt) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Craft:
+    """What code does about drafts beside the model. Each part may be left out; then drafts are taken as they are.
+
+    `adapt` makes drafts of recalled episodes without a model. `mend` gives a query with names and dialect put right,
+    and what was changed, in words. `doubt` says what of the question a query leaves out or makes up. `weigh` gives
+    each draft its confidence.
+    """
+
+    adapt: Callable[[Attempt], Iterable[Draft]] = lambda _attempt: ()
+    mend: Callable[[Attempt, str], tuple[str, tuple[str, ...]]] = lambda _attempt, sql: (sql, ())
+    doubt: Callable[[Attempt, Draft], tuple[Doubt, ...]] = lambda _attempt, _draft: ()
+    weigh: Callable[[Attempt], Attempt] = lambda attempt: attempt
+
+
 def ask(
     attempt: Attempt,
     *,
@@ -47,13 +62,15 @@ def ask(
     model: Model,
     database: Database,
     journal: Journal,
+    craft: Craft = Craft(),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Attempt]:
     """Answer one question. Yields the attempt each time it has grown; the last one is settled.
 
     `decline` says why a question gets no draft at all, or None. `habit` answers what is so well learned that no
-    model is asked, or None. Else memories are recalled, an approach is chosen, and the model drafts; a draft that
-    the guard or the database turns down goes back to it, at most twice. Never raises for what a model writes.
+    model is asked, or None. Else memories are recalled and adapted. Where none of that is sure enough, the model
+    drafts by the approach that was chosen; a draft that does not run, or does not say what the question says, goes
+    back to it. The most likely of all drafts is the answer. Never raises for what a model writes.
     """
     began = clock()
     attempt = attempt.grown(understood=(understood := understand(attempt.question)))
@@ -67,11 +84,15 @@ def ask(
         chosen = approach(attempt)
         attempt = attempt.taking(chosen)
         journal.start(attempt)
+        for draft in craft.adapt(attempt):
+            attempt = attempt.drafted(_judge(attempt, draft, database, craft))
+        attempt = craft.weigh(attempt)
     yield attempt
     while attempt.wants_draft:
         try:
             shown = prompt(attempt)
-            attempt = attempt.drafted(_judge(Draft(shown, model.complete(shown)), database))
+            draft = Draft(shown, model.complete(shown))
+            attempt = craft.weigh(attempt.drafted(_judge(attempt, draft, database, craft)))
         except ModelError as failure:
             attempt = attempt.broken_off(failure)
         yield attempt
@@ -80,15 +101,17 @@ def ask(
     yield attempt
 
 
-def _judge(draft: Draft, database: Database) -> Draft:
-    """Read, check and run what the model wrote; its result or its problem completes the draft."""
+def _judge(attempt: Attempt, draft: Draft, database: Database, craft: Craft) -> Draft:
+    """Read, mend, check and run what was written; its result or its problem, and its doubts, complete the draft."""
     if draft.reply.declined:
         return draft
     try:
         draft = replace(draft, sql=read_sql(draft.reply.text))
-        query = database.check(draft.sql)
-        draft = replace(draft, sql=query.sql, tables=query.tables)
-        return replace(draft, result=database.run(query))
+        mended, notes = craft.mend(attempt, draft.sql)
+        query = database.check(mended)
+        draft = replace(draft, sql=query.sql, tables=query.tables, notes=(*draft.notes, *notes))
+        draft = replace(draft, result=database.run(query))
+        return replace(draft, doubts=craft.doubt(attempt, draft))
     except QueryRejected as rejected:
         cut = draft.reply.stop == "length"
         problem = "The reply was cut off before the query ended; write a shorter one." if cut else rejected.reason

@@ -11,16 +11,42 @@ from agent.database.result import Result
 from agent.grounding import Grounding
 from agent.intent import Intent
 from agent.models.port import BudgetExhaustedError, ModelError, ModelUnavailableError, Prompt, Reply, Usage
+from agent.settings import Think
 from memory.recall import Recalled
 
 if TYPE_CHECKING:  # it brings SQLAlchemy
     from memory.lessons import Lesson
 
 Status = Literal["answered", "abstained", "refused", "failed"]
-Path = Literal["habit", "model"]
+Path = Literal["habit", "adapted", "model"]
+Origin = Literal["model", "adapted", "habit"]
 
-MOST_DRAFTS = 3
-"""One draft and at most two repairs, or three that vote."""
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done for one answer.
+
+    `sure` is the confidence from which on no model is asked; above 1 it always is. `drafts` are the most that the
+    model writes: one draft and its repairs, or several that vote. `adapted` are the most episodes that are adapted.
+    """
+
+    name: Think
+    sure: float
+    drafts: int
+    adapted: int
+
+
+EFFORTS: tuple[Effort, ...] = (
+    Effort("fast", sure=0.5, drafts=1, adapted=6),
+    Effort("normal", sure=0.85, drafts=3, adapted=12),
+    Effort("deep", sure=1.1, drafts=5, adapted=20),
+)
+USUAL = EFFORTS[1]
+
+
+def effort_named(name: Think) -> Effort:
+    return next(effort for effort in EFFORTS if effort.name == name)
+
 
 _MISTAKES = """
     no_sql cut failed empty syntax shape ambiguous unknown_column unknown_table unknown_source foreign_function depth
@@ -51,12 +77,22 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """One way in which a query does not say what the question says: the rule, and the words that tell a writer."""
+
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """One query and what came of it: a result, or a problem that the model is shown next.
 
     `prompt` is what the model was shown; None where no model was called. `rule` names the guard's rule that was
     broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
-    written.
+    written. `origin` says who wrote it: the model, code that adapted `episode` (its id), or a habit. `notes` are what
+    code changed in what was written, in words; `doubts` what of the question the query leaves out or makes up.
+    `confidence` is the chance in [0, 1] that the result is right, None where it was not weighed.
     """
 
     prompt: Prompt | None
@@ -66,6 +102,18 @@ class Draft:
     result: Result | None = None
     problem: str = ""
     rule: str = ""
+    origin: Origin = "model"
+    episode: str = ""
+    notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def complaint(self) -> str:
+        """What its writer is told next: why it did not run, or what it does not say; `""` where all is well."""
+        if self.problem:
+            return self.problem
+        return f"The query runs, but {'; '.join(doubt.text for doubt in self.doubts)}." if self.doubts else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +158,7 @@ class Attempt:
     why: str = ""
     votes: int = 1
     lessons: tuple[Lesson, ...] = ()
+    effort: Effort = USUAL
     drafts: tuple[Draft, ...] = ()
     status: Status | None = None
     message: str = ""
@@ -133,18 +182,40 @@ class Attempt:
         return self.drafts[-1] if self.drafts else None
 
     @property
-    def answer(self) -> Draft | None:
-        """The draft that counts: of those that ran the one whose result most others share, the earliest among equals.
+    def written(self) -> tuple[Draft, ...]:
+        """The drafts of the model, in the order in which it wrote them."""
+        return tuple(draft for draft in self.drafts if draft.origin == "model")
 
-        Where none ran it is the last.
+    @property
+    def ran(self) -> tuple[Draft, ...]:
+        """The drafts that have a result."""
+        return tuple(draft for draft in self.drafts if draft.result is not None)
+
+    @property
+    def answer(self) -> Draft | None:
+        """The draft that counts: of those that ran the one most likely right, the earliest among equals.
+
+        Where none was weighed it is the one whose result most others share; where none ran it is the last.
         """
-        ran = [draft for draft in self.drafts if draft.result is not None]
-        return max(ran, key=self.agreeing) if ran else self.last
+        return max(self.ran, key=self._worth) if self.ran else self.last
+
+    @property
+    def runner_up(self) -> Draft | None:
+        """The most likely draft with another result than the answer's; None where there is no other."""
+        others = [draft for draft in self.ran if self.answer and not agree(self.answer, draft)]
+        return max(others, key=self._worth) if others else None
+
+    @property
+    def confidence(self) -> float | None:
+        """The chance in [0, 1] that the answer is right; None where there is no result or it was not weighed."""
+        return self.answer.confidence if self.answer and self.answer.result is not None else None
+
+    def _worth(self, draft: Draft) -> tuple[float, int]:
+        return (draft.confidence or 0.0, self.agreeing(draft))
 
     def agreeing(self, draft: Draft) -> int:
         """How many drafts gave the result of this one, itself included; 0 where it has none."""
-        mine = draft.result
-        return sum(mine is not None and one.result is not None and _agree(mine, one.result) for one in self.drafts)
+        return sum(agree(draft, one) for one in self.drafts)
 
     @property
     def result(self) -> Result | None:
@@ -162,18 +233,22 @@ class Attempt:
     def wants_draft(self) -> bool:
         """Whether another draft may help.
 
-        So it is until one ran, or, where several vote, until two agree; as long as drafts are left and the model
-        does not repeat a draft that did not work.
+        So it is until one ran that leaves nothing of the question out, or, where several vote, until two agree; as
+        long as drafts are left and the model does not repeat itself. What is sure enough without it is not drafted.
         """
-        if self.status is not None or len(self.drafts) >= MOST_DRAFTS:
+        written = self.written
+        if self.status is not None or self.path == "habit" or len(written) >= self.effort.drafts:
             return False
         if self.last and (self.last.reply.declined or self.last.rule in OUTAGES):
             return False
+        if self.confidence is not None and self.confidence >= self.effort.sure:
+            return False
         if self.votes > 1:
-            return len(self.drafts) < self.votes and all(self.agreeing(draft) < 2 for draft in self.drafts)
-        return self.result is None and (
-            len(self.drafts) < 2 or self.drafts[-1].reply.text != self.drafts[-2].reply.text
-        )
+            return len(written) < self.votes and all(self.agreeing(draft) < 2 for draft in written)
+        if not written:
+            return True
+        again = len(written) > 1 and written[-1].reply.text == written[-2].reply.text
+        return bool(written[-1].complaint) and not again
 
     def broken_off(self, failure: ModelError) -> Attempt:
         """Close the attempt because the model cannot be asked; a draft that ran before still counts."""
@@ -193,14 +268,16 @@ class Attempt:
         if answer.result is not None:
             away = last.rule in OUTAGES
             told = filter(None, (self._vote(answer), _cut(answer.result), last.problem if away else ""))
-            return replace(self, status="answered", message=" ".join(told), out_of_reach=away)
+            message = " ".join(told)
+            return replace(self, status="answered", message=message, out_of_reach=away, path=answer.origin)
+        answer = last = self.written[-1] if self.written else last
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)
         if last.rule in OUTAGES:
             return replace(self, status="failed", message=last.problem, out_of_reach=True)
         if last.rule not in MISTAKES:
             return replace(self, status="refused", message=last.problem)
-        tried = f"No query ran after {len(self.drafts)} drafts" if len(self.drafts) > 1 else "The query did not run"
+        tried = f"No query ran after {len(self.written)} drafts" if len(self.written) > 1 else "The query did not run"
         return replace(
             self,
             status="failed",
@@ -210,12 +287,15 @@ class Attempt:
 
     def _vote(self, answer: Draft) -> str:
         """How the drafts agreed, where several voted and not all gave the same."""
-        agreed, made = self.agreeing(answer), len(self.drafts)
+        agreed, made = sum(agree(answer, one) for one in self.written), len(self.written)
         return f"{agreed} of {made} drafts gave this result." if self.votes > 1 and agreed < made else ""
 
 
-def _agree(one: Result, other: Result) -> bool:
-    return one is other or same(one, other, ordered=False)
+def agree(one: Draft, other: Draft) -> bool:
+    """Whether two drafts ran and gave the same rows."""
+    if one.result is None or other.result is None:
+        return False
+    return one.result is other.result or same(one.result, other.result, ordered=False)
 
 
 def _cut(result: Result) -> str:

@@ -212,7 +212,7 @@ class Habits:
             return None
         if result.truncated is not None:
             return None
-        return Draft(None, Reply(text=sql), sql=query.sql, tables=query.tables, result=result)
+        return Draft(None, Reply(text=sql), sql=query.sql, tables=query.tables, result=result, origin="habit")
 
 
 def _same(one: Draft | None, other: Draft | None) -> bool:

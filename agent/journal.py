@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.attempt import Attempt, Understood
+from agent.attempt import Attempt, Understood, agree
 from agent.database.fingerprint import fingerprint
 from agent.database.skeleton import skeleton
 from agent.learning.mistakes import lessons_of
@@ -88,6 +88,12 @@ def body_of(
                 "sql": draft.sql,
                 "problem": draft.problem,
                 "rule": draft.rule,
+                "origin": draft.origin,
+                "episode": draft.episode,
+                "notes": list(draft.notes),
+                "doubts": [[doubt.rule, doubt.text] for doubt in draft.doubts],
+                "confidence": draft.confidence,
+                "agrees": agree(draft, attempt.answer) if attempt.answer else False,
             }
             for draft in attempt.drafts
         ],
@@ -110,13 +116,18 @@ def body_of(
 def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
     """What fired in a settled attempt: its approach, the shape of its SQL, its habit, and the episodes it was shown.
 
+    Where the answer was adapted, the approach did nothing for it: the episodes fired whose adapted queries gave it.
     Nothing did where the model was never shown anything, as when none could be reached.
     """
-    if body.get("path") == "model" and not body.get("drafts"):
+    path = body.get("path")
+    if path == "model" and not body.get("drafts"):
         return ()
-    targets = [Target("approach", body["approach"])] if body.get("approach") else []
+    targets = [Target("approach", body["approach"])] if body.get("approach") and path != "adapted" else []
     targets += [Target("skeleton", body["skeleton"])] if body.get("skeleton") else []
     targets += [Target("habit", body["habit"])] if body.get("habit") else []
+    if path == "adapted":
+        gave = (draft["episode"] for draft in body["drafts"] if draft["episode"] and draft["agrees"])
+        return (*targets, *(Target("episode", episode) for episode in dict.fromkeys(gave)))
     return (*targets, *(Target("episode", memory["episode"]) for memory in body.get("recalled", ())))
 
 

@@ -125,9 +125,9 @@ def write_prompt(
         turns += [Turn("user", question), Turn("assistant", answer)]
     turns += style.before
     turns.append(Turn("user", "\n".join(style.asked(attempt))))
-    for draft in attempt.drafts:
+    for draft in attempt.written:
         written = draft.reply.text[:_LONGEST_REPLY] if draft.reply.text.strip() else "(nothing)"
-        turns += [Turn("assistant", written), Turn("user", complaint(draft.problem))]
+        turns += [Turn("assistant", written), Turn("user", complaint(draft.complaint))]
     return Prompt(stable=stable, turns=tuple(turns))
 
 

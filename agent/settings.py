@@ -14,6 +14,43 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 FactLevel = Literal["none", "terms", "values", "all"]
+Think = Literal["fast", "normal", "deep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Levers:
+    """What code does about drafts beside the model; each can be switched off, to see what it is worth.
+
+    `adapt`: recalled episodes are made to fit the question without a model. `dialect`: functions of other databases
+    are translated. `names`: names that do not exist are put right where only one can be meant. `coverage`: what a query
+    leaves out of the question is told its writer. `weigh`: the most likely draft is the answer, with its confidence.
+    `grammar`: a local model can only write names that exist.
+    """
+
+    adapt: bool = True
+    dialect: bool = True
+    names: bool = True
+    coverage: bool = True
+    weigh: bool = True
+    grammar: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Levers:
+        """The levers that a text names with commas between; `all` and `none` are names too.
+
+        >>> Levers.read("none") == Levers.read("adapt, dialect"), Levers.read("adapt").adapt
+        (False, True)
+
+        Raises:
+            SettingsError: there is no such lever.
+        """
+        known, wanted = set(cls.__slots__), {name.strip() for name in text.lower().split(",")} - {""}
+        if wanted in ({"all"}, {"none"}):
+            return cls(**dict.fromkeys(known, wanted == {"all"}))
+        if strange := wanted - known:
+            names = ", ".join(("all", "none", *cls.__slots__))
+            raise SettingsError(f"HEBBQL_LEVERS takes {names}; there is no {sorted(strange)[0]!r}.")
+        return cls(**{name: name in wanted for name in known})
 
 
 class SettingsError(Exception):
@@ -29,7 +66,9 @@ class Settings:
     shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`). `approach` is taken
     for every question instead of the one that does best in its bucket. A habit is used from `habit_successes`
     verified answers on, with new literals once `habit_literals` different ones were right in their place, as long as
-    its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never.
+    its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never. `think` is how much is done for one
+    answer (see `agent.attempt.EFFORTS`); an answer whose confidence is below `unsure` says so. `levers` are what code
+    does about drafts.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -56,6 +95,9 @@ class Settings:
     habit_successes: int = 3
     habit_literals: int = 2
     habit_salience: float = 0.5
+    think: Think = "normal"
+    unsure: float = 0.5
+    levers: Levers = Levers()
 
     @property
     def models(self) -> Path:
@@ -103,9 +145,18 @@ class Settings:
                 raise SettingsError(f"HEBBQL_{name.upper()} must be on or off, not {words[name]!r}.")
             return usual if not word else word == "on"
 
+        def effort() -> Think:
+            for name in get_args(Think):
+                if (words["think"].lower() or default.think) == name:
+                    return name  # type: ignore[no-any-return]
+            raise SettingsError(f"HEBBQL_THINK must be one of {', '.join(get_args(Think))}, not {words['think']!r}.")
+
         salience = number("habit_salience") or default.habit_salience
         if salience > 1:
             raise SettingsError(f"HEBBQL_HABIT_SALIENCE must be at most 1, not {words['habit_salience']!r}.")
+        unsure = number("unsure") or default.unsure
+        if unsure > 1:
+            raise SettingsError(f"HEBBQL_UNSURE must be at most 1, not {words['unsure']!r}.")
         if re.match(r"[a-z][a-z+]*:/", words["brain"]):
             raise SettingsError(f"HEBBQL_BRAIN and --brain take a folder, not {words['brain']!r}.")
 
@@ -134,4 +185,7 @@ class Settings:
             habit_successes=whole("habit_successes") or default.habit_successes,
             habit_literals=whole("habit_literals") or default.habit_literals,
             habit_salience=salience,
+            think=effort(),
+            unsure=unsure,
+            levers=Levers.read(words["levers"]) if words["levers"] else default.levers,
         )

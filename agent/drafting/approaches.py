@@ -159,7 +159,7 @@ def _has_lessons(_attempt: Attempt, material: Material) -> bool:
 
 def _vote(attempt: Attempt, material: Material) -> Prompt:
     """Each draft comes from another approach and does not see the others."""
-    write = (_direct, _plan, _values)[len(attempt.drafts) % 3]
+    write = (_direct, _plan, _values)[len(attempt.written) % 3]
     return write(attempt.grown(drafts=()), material)
 
 

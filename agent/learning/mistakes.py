@@ -70,9 +70,9 @@ def _told(body: Mapping[str, Any], wrong: Mapping[str, str], *, fix: str, origin
 
 
 def _mistakes(body: Mapping[str, Any], dialect: str) -> Iterator[tuple[str, str]]:
-    """The queries that did not run by mistake, each with the problem that the model was shown."""
+    """The queries of the model that did not run by mistake, each with the problem that it was shown."""
     for draft in body.get("drafts", ()):
-        if draft["sql"] and draft["rule"] in MISTAKES:
+        if draft["sql"] and draft["rule"] in MISTAKES and draft.get("origin", "model") == "model":
             yield one_spelling(draft["sql"], dialect), draft["problem"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from agent.attempt import MOST_DRAFTS, Attempt, Status
+from agent.attempt import USUAL, Attempt, Status
 from agent.database.comparing import same
 from agent.database.reading import Database, open_database
 from agent.grounding import Lexicon
@@ -78,7 +78,7 @@ def test_after_two_repairs_it_gives_up_and_says_what_to_do(bakery: Bakery) -> No
     model = ScriptedModel(["SELECT Nme FROM Breads", "SELECT Nam FROM Breads", OVERFLOWS, RIGHT])
     *_, attempt = bakery.asking(QUESTION, model)
     assert attempt.status == "failed"
-    assert len(model.prompts) == MOST_DRAFTS == 3
+    assert len(model.prompts) == USUAL.drafts == 3
     assert attempt.message.startswith("No query ran after 3 drafts.")
     assert attempt.drafts[-1].problem in attempt.message
     assert f"hebbql feedback {attempt.id} --sql" in attempt.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.attempt import MOST_DRAFTS, Attempt, Draft
+from agent.attempt import USUAL, Attempt, Draft
 from agent.database.result import Result
 from agent.models.port import ModelError, ModelUnavailableError, Prompt, Reply
 
@@ -36,7 +36,7 @@ def test_a_closed_attempt_stays_as_it_was_closed() -> None:
 
 def test_more_drafts_are_wanted_until_one_runs_or_they_are_used_up() -> None:
     attempt = OPEN
-    for number in range(MOST_DRAFTS):
+    for number in range(USUAL.drafts):
         assert attempt.wants_draft
         attempt = attempt.drafted(draft(f"SELECT {number}", rule="syntax"))
     assert not attempt.wants_draft
