@@ -79,7 +79,7 @@ class LocalModel:
     with the conversation of the last one (a repair) goes on in its cache.
 
     `threads`: None lets llama.cpp take the physical cores. `context_tokens`: window for prompt and reply
-    together. `deadline`: seconds for one call.
+    together. `deadline`: seconds for one call. `grammar` (GBNF) bounds the reply to each prompt that brings none.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class LocalModel:
         prompt_bytes(prompt)
         with self._turn:
             began = time.monotonic()
-            said = self._load().chat(prompt, self._grammar)
+            said = self._load().chat(prompt, prompt.grammar or self._grammar)
             choice, used = said["choices"][0], said["usage"]
             timings = said.get("timings", {})
             self.timing = Timing(

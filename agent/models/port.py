@@ -31,12 +31,14 @@ class Prompt:
     """What the model is shown.
 
     `stable` (instructions, schema, glossary) comes first and is the same for every question about one
-    database, so that prefix caches can keep it; `turns` alternate and end with a user turn.
+    database, so that prefix caches can keep it; `turns` alternate and end with a user turn. `grammar` bounds what a
+    local model can write, in GBNF, the notation of llama.cpp; `""` bounds nothing, and hosted models ignore it.
     """
 
     stable: str
     turns: tuple[Turn, ...]
     max_tokens: int = 400
+    grammar: str = ""
 
 
 @dataclass(frozen=True, slots=True)

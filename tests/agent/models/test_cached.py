@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,14 @@ def test_models_do_not_share_replies(cached: Any) -> None:
 
 def test_the_hash_of_a_request_is_the_same_on_every_machine() -> None:
     assert request_hash(Counting(origin="x"), PROMPT) == "dc57c10fad0cc9e032df985614cdabc7"
+
+
+def test_a_grammar_is_part_of_a_request_and_a_request_without_one_keeps_the_hash_it_always_had() -> None:
+    def hash_of(grammar: str) -> str:
+        return request_hash(Counting(origin="x"), replace(PROMPT, grammar=grammar))
+
+    assert hash_of("") == "dc57c10fad0cc9e032df985614cdabc7"
+    assert len({hash_of(""), hash_of('root ::= "SELECT 1"'), hash_of('root ::= "SELECT 2"')}) == 3
 
 
 # --- who pays for it ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,21 @@ def test_a_grammar_bounds_what_can_be_written(tiny_gguf: Path) -> None:
     reply = model.complete(prompt("Anything", max_tokens=30))
     model.close()
     assert (reply.text, reply.stop) == ("SELECT 1", "end")
+
+
+def test_the_grammar_of_a_prompt_comes_before_that_of_the_model_and_binds_no_other_prompt(tiny_gguf: Path) -> None:
+    model = LocalModel(path=tiny_gguf, threads=1, context_tokens=512, grammar='root ::= "SELECT 1"')
+    bound = replace(prompt("Anything", max_tokens=30), grammar='root ::= "SELECT " ("Towns" | "People")')
+    said = [model.complete(one).text for one in (bound, prompt("Anything", max_tokens=30))]
+    model.close()
+    assert said[0] in ("SELECT Towns", "SELECT People")
+    assert said[1] == "SELECT 1"
+
+
+def test_a_grammar_that_cannot_be_read_is_a_failure_and_the_next_prompt_works(model: LocalModel) -> None:
+    with pytest.raises(ModelError, match="refused"):
+        model.complete(replace(prompt("Anything"), grammar="root ::= nowhere"))
+    assert model.complete(prompt("Anything")).text
 
 
 def test_a_prompt_beyond_the_window_is_refused_with_its_tokens_and_the_next_one_works(model: LocalModel) -> None:

@@ -48,6 +48,7 @@ def test_the_last_recording_of_a_prompt_counts(tmp_path: Path) -> None:
     [
         replace(PROMPT, stable="schema "),
         replace(PROMPT, max_tokens=6),
+        replace(PROMPT, grammar='root ::= "x"'),
         replace(PROMPT, turns=(Turn("user", "How many?"),)),
         replace(PROMPT, turns=(*PROMPT.turns, Turn("assistant", ""), Turn("user", ""))),
     ],
