@@ -109,6 +109,7 @@ def read_settings(
     model: str | None = None,
     approach: str | None = None,
     habits: bool | None = None,
+    think: str | None = None,
 ) -> Settings:
     """Read the environment; what the caller names outranks it. Raises SettingsError."""
     switch = None if habits is None else "on" if habits else "off"
@@ -118,6 +119,7 @@ def read_settings(
         "HEBBQL_MODEL": model,
         "HEBBQL_APPROACH": approach,
         "HEBBQL_HABITS": switch,
+        "HEBBQL_THINK": think,
     }
     return Settings.from_env({**environ, **{name: str(value) for name, value in given.items() if value}})
 
