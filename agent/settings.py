@@ -42,14 +42,14 @@ class Levers:
         (False, True)
 
         Raises:
-            SettingsError: there is no such lever.
+            SettingsError: it names none, or one that there is not, or `all` beside others.
         """
         known, wanted = set(cls.__slots__), {name.strip() for name in text.lower().split(",")} - {""}
         if wanted in ({"all"}, {"none"}):
             return cls(**dict.fromkeys(known, wanted == {"all"}))
-        if strange := wanted - known:
-            names = ", ".join(("all", "none", *cls.__slots__))
-            raise SettingsError(f"HEBBQL_LEVERS takes {names}; there is no {sorted(strange)[0]!r}.")
+        if not wanted or wanted - known:
+            some = ", ".join(cls.__slots__)
+            raise SettingsError(f"HEBBQL_LEVERS takes all, none, or some of {some} with commas between, not {text!r}.")
         return cls(**{name: name in wanted for name in known})
 
 
@@ -109,7 +109,8 @@ class Settings:
         """Read the variables that are set and not empty.
 
         Raises:
-            SettingsError: one is no number above zero, no whole one where things are counted, no level or no switch.
+            SettingsError: one is no number above zero, no whole one where things are counted, no level, no switch or
+                no lever.
         """
         default = cls()
         words = {name: environ.get(f"HEBBQL_{name.upper()}", "").strip() for name in cls.__slots__}
@@ -149,7 +150,8 @@ class Settings:
             for name in get_args(Think):
                 if (words["think"].lower() or default.think) == name:
                     return name  # type: ignore[no-any-return]
-            raise SettingsError(f"HEBBQL_THINK must be one of {', '.join(get_args(Think))}, not {words['think']!r}.")
+            known = ", ".join(get_args(Think))
+            raise SettingsError(f"HEBBQL_THINK and --think must be one of {known}, not {words['think']!r}.")
 
         salience = number("habit_salience") or default.habit_salience
         if salience > 1:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.settings import ROOT, Settings, SettingsError
+from agent.settings import ROOT, Levers, Settings, SettingsError
+
+
+ALL_LEVERS = tuple(field.name for field in fields(Levers))
+
+
+def pulled(*names: str) -> Levers:
+    """Only the levers of these names."""
+    return Levers(**{name: name in names for name in ALL_LEVERS})
 
 
 def test_an_empty_environment_gives_the_shipped_database_and_no_keys() -> None:
@@ -22,13 +30,14 @@ def test_every_field_has_a_variable() -> None:
     texts = {"database", "brain", "model", "data", "runs", "anthropic_key", "anthropic_base_url"}
     texts |= {"openai_key", "openai_base_url", "approach"}
     given = {field.name: "7" for field in fields(Settings)} | {name: f"x-{name}" for name in texts}
-    given |= {"facts": "all", "habits": "off", "habit_salience": "0.25"}
+    given |= {"facts": "all", "think": "deep", "habit_salience": "0.25", "unsure": "0.75"}
+    others = {"habits": ("off", False), "levers": ("dialect, names", pulled("dialect", "names"))}
+    given |= {name: text for name, (text, _) in others.items()}
     settings = Settings.from_env({f"HEBBQL_{name.upper()}": value for name, value in given.items()})
-    assert settings.habits is False
     for name, value in given.items():
-        if name == "habits":
-            continue
-        assert str(getattr(settings, name)) in {value, f"{value}.0"}, name
+        read = getattr(settings, name)
+        assert read != getattr(Settings(), name), f"{name} is what it would be without its variable"
+        assert read == others[name][1] if name in others else str(read) in {value, f"{value}.0"}, name
     assert isinstance(settings.row_cap, int) and isinstance(settings.runs, Path)
     assert settings.models == Path("x-runs") / "models"
 
@@ -88,3 +97,34 @@ def test_no_salience_is_above_one() -> None:
     assert Settings.from_env({"HEBBQL_HABIT_SALIENCE": "1"}).habit_salience == 1
     with pytest.raises(SettingsError, match=r"^HEBBQL_HABIT_SALIENCE must be at most 1, not '1.5'"):
         Settings.from_env({"HEBBQL_HABIT_SALIENCE": "1.5"})
+
+
+def test_an_effort_is_fast_normal_or_deep() -> None:
+    assert Settings.from_env({"HEBBQL_THINK": " Fast "}).think == "fast"
+    with pytest.raises(SettingsError, match=r"^HEBBQL_THINK and --think must be one of fast, normal, deep, not 'hard'"):
+        Settings.from_env({"HEBBQL_THINK": "hard"})
+
+
+@pytest.mark.parametrize(
+    ("value", "takes"),
+    [("1.5", "at most 1"), ("2", "at most 1"), ("0", "a number above 0"), ("half", "a number above 0")],
+)
+def test_what_an_answer_is_unsure_below_is_a_chance(value: str, takes: str) -> None:
+    assert Settings.from_env({"HEBBQL_UNSURE": "1"}).unsure == 1
+    with pytest.raises(SettingsError, match=rf"^HEBBQL_UNSURE must be {takes}, not '{value}'"):
+        Settings.from_env({"HEBBQL_UNSURE": value})
+
+
+def test_levers_are_named_with_commas_between() -> None:
+    def read(text: str) -> Levers:
+        return Settings.from_env({"HEBBQL_LEVERS": text}).levers
+
+    assert read("Coverage,weigh") == pulled("coverage", "weigh")
+    assert read("none") == pulled() and read("ALL") == pulled(*ALL_LEVERS)
+
+
+@pytest.mark.parametrize("text", ["adapt, magic", "all, adapt", "none,names", ",", "on"])
+def test_what_is_no_lever_is_refused_with_those_there_are(text: str) -> None:
+    known = f"all, none, or some of {', '.join(ALL_LEVERS)} with commas between"
+    with pytest.raises(SettingsError, match=rf"^HEBBQL_LEVERS takes {known}, not '{text}'"):
+        Settings.from_env({"HEBBQL_LEVERS": text})
