@@ -1,0 +1,312 @@
+"""How likely each draft is right, from what the attempt alone shows. Pure: the same in every process.
+
+Drafts that gave the same result share all evidence, so it is results that are weighed. Different results exclude each
+other, and all may be wrong: with the score `s` of each result the chance of one is `e^s / (1 + Σ e^s)`, a multinomial
+logistic model whose other outcome is that none is right (McFadden 1974). The score is a sum of features times
+weights, which `scripts/calibrate.py` fits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from agent.attempt import Attempt, Draft, agree
+from agent.database.result import Result
+from memory.recall import Level, Recalled
+
+WEIGHTS_FILE = Path(__file__).with_name("confidence.toml")
+
+Strength = Callable[[str], float]
+"""How much better the shape of a query did in the bucket than one never tried, in [-1, 1]; 0 where that is unknown."""
+
+
+class WeightsError(Exception):
+    """The weights cannot be read, or are not those of the features. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One number that speaks for or against a result, in [0, 1] or near it.
+
+    `sign` is 1 where it can only speak for the result, -1 where only against it, 0 where either may be; a weight never
+    has the other sign. `usual` is the weight that is taken for likely before anything is fitted.
+    """
+
+    name: str
+    about: str
+    sign: Literal[-1, 0, 1]
+    usual: float
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("bias", "always 1", 0, -2.0),
+    # Who made it
+    Feature("model", "a model wrote it", 1, 0.5),
+    Feature("adapted", "code adapted an episode to it", 1, 0.5),
+    Feature("both", "a model wrote it and code adapted an episode to it", 1, 1.0),
+    Feature("recall", "the best score of the episodes it was adapted from", 1, 1.0),
+    Feature("own_bucket", "one of them is of the bucket of the question", 1, 0.6),
+    Feature("own_kind", "one of them is of the bucket, or of its kind of question", 1, 0.3),
+    Feature("closeness", "1 / (1 + changes) for the one that had to be changed least", 1, 0.8),
+    # How many agree
+    Feature("agreement", "share of the other ways that lead to it; see `ways`", 1, 1.5),
+    Feature("ways", "how many ways lead to it, beyond the first, as log2; one skeleton is one way", 1, 0.4),
+    Feature("strength", "how well the shape of its query did in the bucket, against one never tried", 1, 2.0),
+    # What it leaves out
+    Feature("doubts", "doubts about the best of its queries, as log2 of 1 + doubts", -1, -1.2),
+    # What it looks like
+    Feature("empty", "it has no row", -1, -1.0),
+    Feature("nothing", "all its cells are NULL, or its only one is 0", -1, -1.0),
+    Feature("cut", "a cap cut it off", -1, -1.0),
+    Feature("rows", "rows, as log10 of 1 + rows over 3", 0, 0.0),
+    Feature("columns", "columns beyond the first, over 4", 0, 0.0),
+    Feature("tables", "tables that the shortest of its queries reads beyond the first, over 4", -1, -0.3),
+    Feature("length", "characters of the shortest of its queries, over 400", -1, -0.3),
+    # What the question looks like
+    Feature("leftover", "words of the question that link to nothing, at most 4, over 4", -1, -0.8),
+    Feature("weak", "the question links weakly", -1, -0.5),
+    Feature("foreign", "the question is not English", -1, -0.3),
+    Feature("support", "episodes recalled of its own bucket, as log2 of 1 + episodes over 3", 0, 0.3),
+)
+"""All features, in the order of the file."""
+
+_SIGNS = {feature.name: feature.sign for feature in FEATURES}
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each feature counts for, by name. `command` and `data` say how and on what they were fitted."""
+
+    values: Mapping[str, float]
+    command: str = ""
+    data: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises WeightsError: a feature has no weight, there is no such feature, or a weight has the wrong sign."""
+        if missing := _SIGNS.keys() - self.values.keys():
+            raise WeightsError(f"The weight of {sorted(missing)[0]!r} is missing.")
+        if strange := self.values.keys() - _SIGNS.keys():
+            raise WeightsError(f"There is no feature {sorted(strange)[0]!r}.")
+        for name, value in self.values.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise WeightsError(f"The weight of {name!r} is no number.")
+            if value * _SIGNS[name] < 0:
+                raise WeightsError(f"The weight of {name!r} must be {'above' if value < 0 else 'below'} 0 or 0.")
+
+    def score(self, features: Mapping[str, float]) -> float:
+        return sum(self.values[name] * value for name, value in features.items())
+
+
+USUAL_WEIGHTS = Weights({feature.name: feature.usual for feature in FEATURES}, data="set by hand")
+"""What is taken for likely before anything is fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one result: the places of its drafts in the attempt, in order, and its features by name."""
+
+    places: tuple[int, ...]
+    features: Mapping[str, float]
+
+
+def read_weights(path: Path = WEIGHTS_FILE) -> Weights:
+    """Read fitted weights.
+
+    Raises:
+        WeightsError: the file is missing, cannot be read, or does not fit the features.
+    """
+    mend = "Restore it from the repository, or write it anew with scripts/calibrate.py fit."
+    try:
+        read: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        return Weights(MappingProxyType(dict(read["weights"])), str(read["command"]), str(read["data"]))
+    except FileNotFoundError as problem:
+        raise WeightsError(f"The weights of confidence {path} are missing. {mend}") from problem
+    except WeightsError as problem:
+        raise WeightsError(f"{path}: {problem} {mend}") from problem
+    except KeyError as problem:
+        raise WeightsError(f"{path} has no {problem.args[0]!r}. {mend}") from problem
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as problem:
+        raise WeightsError(f"{path} cannot be read: {problem}. {mend}") from problem
+
+
+def written(weights: Weights) -> str:
+    """Weights as the file holds them, each with what its feature is."""
+    lines = [
+        "# How much each feature counts for the chance that a result is right (agent/drafting/weighing.py).",
+        "# Written by scripts/calibrate.py fit; not edited by hand.",
+        f"command = {json.dumps(weights.command)}",
+        f"data = {json.dumps(weights.data)}",
+        "",
+        "[weights]",
+        *(f"{one.name} = {weights.values[one.name]:.4f}  # {one.about}" for one in FEATURES),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _unknown(_sql: str) -> float:
+    """Nothing is known of any shape."""
+    return 0.0
+
+
+def weighed(attempt: Attempt, *, weights: Weights, strength: Strength = _unknown) -> Attempt:
+    """Give each draft with a result the chance that it is right, in [0, 1]; to one without a result None.
+
+    Drafts with the same result get the same. The chances of different results add up to less than 1.
+    """
+    found = evidence(attempt, strength=strength)
+    chances: dict[int, float] = {}
+    for one, chance in zip(found, chances_of([weights.score(one.features) for one in found]), strict=True):
+        chances.update(dict.fromkeys(one.places, chance))
+    drafts = (replace(draft, confidence=chances.get(place)) for place, draft in enumerate(attempt.drafts))
+    return replace(attempt, drafts=tuple(drafts))
+
+
+def chances_of(scores: Sequence[float]) -> tuple[float, ...]:
+    """The chance of each of several results that exclude each other, where all may be wrong.
+
+    >>> chances_of([0.0]), [round(chance, 3) for chance in chances_of([2.0, 0.0])]
+    ((0.5,), [0.787, 0.107])
+    """
+    top = max(0.0, *scores) if scores else 0.0
+    parts = [math.exp(score - top) for score in scores]
+    whole = math.exp(-top) + sum(parts)
+    return tuple(part / whole for part in parts)
+
+
+def evidence(attempt: Attempt, *, strength: Strength = _unknown) -> tuple[Evidence, ...]:
+    """What speaks for each result of an attempt, in the order in which the results came.
+
+    Another draft with the same result never lowers what speaks for it, nor does one with a doubt less.
+    """
+    sources = {str(recalled.episode.id): recalled for recalled in attempt.recalled}
+    groups = _same_results(attempt.drafts)
+    ways = [len({_way(attempt.drafts[place], sources) for place in places}) for places in groups]
+    asked = _of_question(attempt)
+    return tuple(
+        Evidence(
+            places,
+            {
+                "bias": 1.0,
+                **_of_makers([attempt.drafts[place] for place in places], sources),
+                "agreement": (count - 1) / (sum(ways) - 1) if sum(ways) > 1 else 0.0,
+                "ways": math.log2(count),
+                "strength": max(strength(attempt.drafts[place].sql) for place in places),
+                **_of_queries([attempt.drafts[place] for place in places]),
+                **asked,
+            },
+        )
+        for places, count in zip(groups, ways, strict=True)
+    )
+
+
+def _same_results(drafts: Sequence[Draft]) -> tuple[tuple[int, ...], ...]:
+    """The places of drafts that ran, those with the same result together."""
+    groups: list[tuple[_Look, Draft, list[int]]] = []
+    for place, draft in enumerate(drafts):
+        if draft.result is None:
+            continue
+        look = _look(draft.result)
+        known = (places for other, first, places in groups if look.may_be(other) and _agree(first, draft))
+        if (places := next(known, None)) is None:
+            groups.append((look, draft, [place]))
+        else:
+            places.append(place)
+    return tuple(tuple(places) for _, _, places in groups)
+
+
+def _agree(one: Draft, other: Draft) -> bool:
+    assert one.result is not None and other.result is not None, "only drafts that ran are compared"
+    return one.result.rows == other.result.rows or agree(one, other)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the same results have in common, whatever the order of rows and columns; seen faster than their cells.
+
+    `texts` is a sum of hashes, `total` that of all numbers, `size` that of their absolute values.
+    """
+
+    shape: tuple[int, int, str | None]
+    texts: int
+    total: float
+    size: float
+
+    def may_be(self, other: _Look) -> bool:
+        """Numbers are the same to nine digits, so that totals that differ in the sixth are of different results."""
+        if (self.shape, self.texts) != (other.shape, other.texts):
+            return False
+        return not abs(self.total - other.total) > 1e-6 * max(self.size, other.size)
+
+
+def _look(result: Result) -> _Look:
+    texts, total, size = 0, 0.0, 0.0
+    for row in result.rows:
+        for cell in row:
+            if isinstance(cell, str):
+                texts += hash(cell)
+            elif isinstance(cell, int | float):
+                total += cell
+                size += abs(cell)
+    return _Look((len(result.rows), len(result.columns), result.truncated), texts, total, size)
+
+
+def _way(draft: Draft, sources: Mapping[str, Recalled]) -> tuple[str, str]:
+    """What makes two drafts count as one way to a result: the same skeleton adapted, or the same words of a model."""
+    if draft.origin == "model":
+        return "model", draft.sql
+    source = sources.get(draft.episode)
+    return "adapted", source.episode.skeleton if source else draft.episode
+
+
+_LEVELS: Mapping[Level, tuple[float, float]] = {
+    "bucket": (1.0, 1.0), "kind": (0.0, 1.0), "tables": (0.0, 0.0), "family": (0.0, 0.0)
+}  # fmt: skip
+
+
+def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled]) -> dict[str, float]:
+    adapted = [draft for draft in drafts if draft.origin != "model"]
+    known = [source for draft in adapted if (source := sources.get(draft.episode))]
+    wrote = len(adapted) < len(drafts)
+    return {
+        "model": float(wrote),
+        "adapted": float(bool(adapted)),
+        "both": float(bool(adapted) and wrote),
+        "recall": max((source.score for source in known), default=0.0),
+        "own_bucket": max((_LEVELS[source.level][0] for source in known), default=0.0),
+        "own_kind": max((_LEVELS[source.level][1] for source in known), default=0.0),
+        "closeness": max((1 / (1 + len(draft.notes)) for draft in adapted), default=0.0),
+    }
+
+
+def _of_queries(drafts: Sequence[Draft]) -> dict[str, float]:
+    result = drafts[0].result
+    assert result is not None, "only results are weighed"
+    cells = [cell for row in result.rows for cell in row]
+    return {
+        "doubts": min(math.log2(1 + len(draft.doubts)) for draft in drafts),
+        "empty": float(not result.rows),
+        "nothing": float(bool(cells) and (all(cell is None for cell in cells) or cells == [0])),
+        "cut": float(result.truncated is not None),
+        "rows": math.log10(1 + len(result.rows)) / 3,
+        "columns": max(0, len(result.columns) - 1) / 4,
+        "tables": min(max(0, len(draft.tables) - 1) for draft in drafts) / 4,
+        "length": min(len(draft.sql) for draft in drafts) / 400,
+    }
+
+
+def _of_question(attempt: Attempt) -> dict[str, float]:
+    own = sum(recalled.level == "bucket" for recalled in attempt.recalled)
+    grounding = attempt.understood.grounding if attempt.understood else None
+    return {
+        "leftover": min(4, len(grounding.leftover)) / 4 if grounding else 0.0,
+        "weak": float(grounding is not None and grounding.evidence.level != "strong"),
+        "foreign": float(grounding is not None and not grounding.english),
+        "support": math.log2(1 + own) / 3,
+    }
