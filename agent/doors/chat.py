@@ -6,10 +6,11 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
 
 from agent.doors import rendering
+from agent.settings import Think
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -22,6 +23,7 @@ Ask a question, then go on from its answer: and in 1998?, only the Germans, top 
 /good          the last answer was right: remember it
 /bad           it was wrong: weaken what led to it
 /sql SELECT …  the right query for it: run and remember it
+/think LEVEL   from now on fast, normal or deep: how much is done for one answer
 /new           begin anew: the next question follows nothing
 /help          show this
 /quit          end, as Ctrl-D does; Ctrl-C ends one answer"""
@@ -72,12 +74,13 @@ class Chat:
         attempt = self._answer(turned)
         self.conversation = self.conversation.answered(turned, attempt)
         if self.as_json:
-            rendering.turn({"said": line, "by": turned.by}, attempt)
+            rendering.turn({"said": line, "by": turned.by}, attempt, unsure=self.app.settings.unsure)
         else:
-            rendering.answer(attempt, as_json=False, in_chat=True)
+            rendering.answer(attempt, as_json=False, unsure=self.app.settings.unsure, in_chat=True)
 
     def _answer(self, turned: Turned) -> Attempt:
-        with rendering.progress(self.as_json) as show:
+        adapting = self.app.memory and self.app.settings.levers.adapt
+        with rendering.progress(self.as_json, adapting=adapting) as show:
             for attempt in self.app.ask(turned.question):
                 show(attempt)
         return attempt
@@ -90,6 +93,8 @@ class Chat:
         elif word == "/new":
             self.conversation = self.conversation.anew()
             self._tell(line, "new", "Begun anew.")
+        elif word == "/think":
+            self._think(line, rest.strip().lower())
         elif word not in ("/good", "/bad", "/sql"):
             self._tell(line, "usage", f"There is no command {word}. /help lists those there are.")
         elif word == "/sql" and not rest.strip():
@@ -100,6 +105,17 @@ class Chat:
             self._told(line, self.app.feedback(last.id, sql=rest.strip()))
         else:
             self._told(line, self.app.feedback(last.id, verdict=word[1:]))
+
+    def _think(self, line: str, level: str) -> None:
+        """Take a level of effort for the questions from here on; without one, say which it is."""
+        for known in get_args(Think):
+            if known == level:
+                self.app.settings = replace(self.app.settings, think=known)
+        now = self.app.settings.think
+        if level in ("", now):
+            self._tell(line, "think", f"Effort: {now}.", think=now)
+        else:
+            self._tell(line, "usage", f"/think takes {', '.join(get_args(Think))}, not {level!r}. It stays {now}.")
 
     def _told(self, line: str, outcome: Outcome) -> None:
         self._tell(line, "feedback", outcome.message, **{k: v for k, v in asdict(outcome).items() if k != "message"})

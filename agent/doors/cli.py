@@ -23,6 +23,7 @@ from agent.doors.opening import (
     Json,
     JsonLines,
     ModelName,
+    Think,
     Yes,
     failures,
     load_app,
@@ -64,26 +65,27 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    think: Think = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a question, with the SQL that ran and the memories it used.
+    """Answer a question, with the SQL that ran, the memories it used, and how sure it is.
 
     Exit code: 0 answered, 3 abstained, 4 refused, 1 failed, 2 usage.
     """
     from agent.doors import rendering
 
     with failures(as_json):
-        load_app().check_question(question, settings(db, brain, model, approach=approach))
-    choices: dict[str, Any] = {"approach": approach, "habits": False if no_habit else None}
+        load_app().check_question(question, settings(db, brain, model, approach=approach, think=think))
+    choices: dict[str, Any] = {"approach": approach, "habits": False if no_habit else None, "think": think}
     with (
         opened(db, brain, model, as_json=as_json, memory=not no_memory, **choices) as app,
-        rendering.progress(as_json) as show,
+        rendering.progress(as_json, adapting=app.memory and app.settings.levers.adapt) as show,
     ):
         for attempt in app.ask(question):
             show(attempt)
     places = {"--db": db, "--brain": brain}
     options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
-    rendering.answer(attempt, as_json=as_json, options=options)
+    rendering.answer(attempt, as_json=as_json, unsure=app.settings.unsure, options=options)
     raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
 
 
@@ -93,6 +95,7 @@ def chat(
     brain: Brain = None,
     model: ModelName = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing; answer from the schema.")] = False,
+    think: Think = None,
     as_json: JsonLines = False,
 ) -> None:
     """Ask one question after another. Follow-ups such as "and in 1998?" are made whole, shown, and answered.
@@ -103,8 +106,8 @@ def chat(
 
     app_module = load_app()
     with failures(as_json):
-        app_module.check_question("Is the model known?", settings(db, brain, model))
-    with opened(db, brain, model, as_json=as_json, memory=not no_memory) as app:
+        app_module.check_question("Is the model known?", settings(db, brain, model, think=think))
+    with opened(db, brain, model, as_json=as_json, memory=not no_memory, think=think) as app:
         foreseen = (*app_module.USAGE_ERRORS, *app_module.FAILURES)
         Chat(app=app, conversation=app.chat(), foreseen=foreseen, as_json=as_json).run()
 

@@ -17,6 +17,7 @@ from agent.doors.opening import (
     Database,
     Json,
     ModelName,
+    Think,
     failures,
     load_app,
     opened,
@@ -59,6 +60,7 @@ def evaluate(
     db: Database = None,
     brain: Brain = None,
     model: ModelName = None,
+    think: Think = None,
     as_json: Json = False,
 ) -> None:
     """Ask questions with known answers in several arms, with and without memory; learn nothing.
@@ -71,7 +73,7 @@ def evaluate(
     import shlex
 
     with failures(as_json):
-        read = settings(db, brain, model)
+        read = settings(db, brain, model, think=think)
         chosen = _arms(arms, as_json)
         path = questions or shipped_questions(read, "holdout")
         if path is None:
@@ -84,7 +86,7 @@ def evaluate(
     with _made(out, as_json):
         with failures(as_json):
             load_app().check_question("Is the model known?", read)
-        with opened(db, brain, model, as_json=as_json) as app:
+        with opened(db, brain, model, as_json=as_json, think=think) as app:
             held, left_out = app.confirmed(pairs)
             for one in left_out:
                 app.say(f"{path.name}: {one.name} is left out. {one.reason}")
@@ -98,6 +100,7 @@ def evaluate(
                 "database": app.schema.name,
                 "questions": f"{len(held)} of {path.name}, SHA-256 {digest[:12]}",
                 "left out": ", ".join(one.name for one in left_out) or "none",
+                "effort": read.think,
                 "command": shlex.join(["hebbql", *sys.argv[1:]]),
             }
             steps, reason, code = _ask(app, held, chosen, cache=not no_cache)

@@ -44,6 +44,16 @@ ModelName = Annotated[
         show_default=False,
     ),
 ]
+Think = Annotated[
+    str | None,
+    typer.Option(
+        "--think",
+        metavar="LEVEL",
+        help="fast: no model where an adapted episode is likely right, one draft; normal (the default): the model "
+        "unless nearly sure, up to two repairs; deep: always the model, more drafts. A habit asks none at any level.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line instead.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

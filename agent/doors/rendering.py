@@ -16,11 +16,13 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.doors import sureness
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from agent.app import DownloadProgress, ModelListing
-    from agent.attempt import Attempt
+    from agent.attempt import Attempt, Draft
     from agent.doctor import Finding
     from agent.learning.evaluating import Evaluation
     from agent.learning.feedback import Outcome
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from agent.learning.statistics import Difference
 
 SHOWN_ROWS = 50
+SHOWN_OTHER_ROWS = 5
+SHOWN_NOTES = 4
 
 
 def plain(text: object) -> str:
@@ -67,20 +71,19 @@ def number(cell: object) -> str:
     return f"{cell:,.2f}".replace(",", "") if "e+" in shown and abs(cell) < 1e15 else shown
 
 
-def answer(attempt: Attempt, *, as_json: bool, options: str = "", in_chat: bool = False) -> None:
-    """Print an answer: the rows, the SQL, the memories behind it, and what it cost.
+def answer(attempt: Attempt, *, as_json: bool, unsure: float, options: str = "", in_chat: bool = False) -> None:
+    """Print an answer: the rows, the SQL, the memories behind it, how sure it is, and what it cost.
 
-    `options` are those that the next command needs to find the same brain.
+    Below a confidence of `unsure` it is said first, and the runner-up is shown. `options` are those that the next
+    command needs to find the same brain.
     """
     if as_json:
-        _print_json(answer_json(attempt))
+        _print_json(answer_json(attempt, unsure=unsure))
         return
-    from rich.markup import escape
-    from rich.padding import Padding
-    from rich.syntax import Syntax
-
-    console = _console()
-    result = attempt.result
+    console, result, draft = _console(), attempt.result, attempt.answer
+    caution = sureness.caution(attempt, unsure)
+    if caution:
+        _line(console, f"{caution}\n")
     if result is not None:
         console.print(_table(result.columns, result.rows[:SHOWN_ROWS]))
         hidden = len(result.rows) - SHOWN_ROWS
@@ -91,19 +94,49 @@ def answer(attempt: Attempt, *, as_json: bool, options: str = "", in_chat: bool 
     if attempt.message:
         mend = f"hebbql feedback {attempt.id}"
         message = plain(attempt.message).replace(mend, f"{mend}{plain(options)}")
-        console.print(escape(f"{attempt.status}: {message}"), highlight=False)
+        _line(console, f"{attempt.status}: {message}")
     if attempt.sql:
         console.print("\nSQL", style="bold")
-        console.print(Padding(Syntax(_pretty(attempt.sql), "sql", background_color="default", word_wrap=True), (0, 2)))
+        _print_sql(console, attempt.sql)
+    if draft and draft.notes:
+        more = len(draft.notes) - SHOWN_NOTES
+        notes = "; ".join(map(plain, draft.notes[:SHOWN_NOTES])) + (f"; and {more} more" if more > 0 else "")
+        _line(console, f"Changed by code: {notes}")
+    if draft and draft.doubts:
+        console.print("Doubts", style="bold")
+        for doubt in draft.doubts:
+            _line(console, f"  {sureness.sentence(plain(doubt.text))}")
+    if caution and attempt.runner_up:
+        _print_runner_up(console, attempt, attempt.runner_up, options, in_chat=in_chat)
     if attempt.recalled:
         console.print("Memories", style="bold")
         for memory in attempt.recalled:
-            line = f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})"
-            console.print(escape(line), highlight=False)
-    console.print(escape(_footer(attempt, options, in_chat=in_chat)), style="dim", highlight=False)
+            _line(console, f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})")
+    _line(console, _footer(attempt, options, unsure=unsure, in_chat=in_chat), style="dim")
 
 
-def answer_json(attempt: Attempt) -> dict[str, Any]:
+def _print_runner_up(console: Console, attempt: Attempt, other: Draft, options: str, *, in_chat: bool) -> None:
+    """Show the most likely query with another result: what differs, its first rows, and how to take it instead."""
+    assert attempt.answer and other.result, "a runner-up has another result than the answer"
+    how = f"{sureness.chance(other.confidence)}, " if other.confidence is not None else ""
+    console.print("Runner-up", style="bold")
+    _line(console, f"  {plain(how + sureness.source(other, attempt))}")
+    _line(console, f"  {plain(sureness.differences(attempt.answer, other))}")
+    console.print(_table(other.result.columns, other.result.rows[:SHOWN_OTHER_ROWS]))
+    hidden = len(other.result.rows) - SHOWN_OTHER_ROWS
+    if hidden > 0:
+        console.print(f"… and {hidden:,} more rows")
+    _print_sql(console, other.sql)
+    whole = plain(other.sql) == other.sql
+    if in_chat:
+        take = f"/sql {other.sql if whole else 'SELECT …'}"
+    else:
+        sql = sureness.in_quotes(other.sql) if whole else '"SELECT …"'
+        take = f"hebbql feedback {attempt.id}{plain(options)} --sql {sql}"
+    _line(console, f"Is this the right one? {take}", soft_wrap=True)
+
+
+def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:
     """Give the one object that `ask --json` prints. Bytes are hex text; infinite numbers are text."""
     understood, result, usage = attempt.understood, attempt.result, attempt.usage
     return {
@@ -115,6 +148,8 @@ def answer_json(attempt: Attempt) -> dict[str, Any]:
         "rows": [[_json_cell(cell) for cell in row] for row in result.rows] if result else [],
         "row_count": len(result.rows) if result else 0,
         "truncated": bool(result and result.truncated),
+        "confidence": sureness.shown_confidence(attempt.confidence),
+        "unsure": sureness.is_unsure(attempt.confidence, unsure),
         "intent": {"kind": understood.intent.kind, "tables": list(understood.intent.tables)} if understood else None,
         "bucket": understood.bucket if understood else None,
         "path": attempt.path,
@@ -133,8 +168,11 @@ def answer_json(attempt: Attempt) -> dict[str, Any]:
             }
             for memory in attempt.recalled
         ],
+        "candidates": [_candidate_json(attempt, draft) for draft in attempt.drafts],
         "attempts": [
-            {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None} for draft in attempt.drafts
+            {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None}
+            for draft in attempt.drafts
+            if draft.origin != "adapted"
         ],
         "seconds": {
             "total": round(attempt.total_seconds, 3),
@@ -153,9 +191,28 @@ def answer_json(attempt: Attempt) -> dict[str, Any]:
     }
 
 
+def _candidate_json(attempt: Attempt, draft: Draft) -> dict[str, Any]:
+    from agent.attempt import agree
+
+    return {
+        "sql": draft.sql or None,
+        "origin": draft.origin,
+        "episode": draft.episode or None,
+        "confidence": sureness.shown_confidence(draft.confidence),
+        "doubts": [{"rule": doubt.rule, "text": doubt.text} for doubt in draft.doubts],
+        "notes": list(draft.notes),
+        "rows": len(draft.result.rows) if draft.result else None,
+        "problem": draft.problem or None,
+        "agrees": bool(attempt.answer and agree(draft, attempt.answer)),
+    }
+
+
 @contextmanager
-def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
-    """Say on a terminal's stderr what the loop is at; silent where nobody watches."""
+def progress(as_json: bool, *, adapting: bool) -> Iterator[Callable[[Attempt], None]]:
+    """Say on a terminal's stderr what the loop is at; silent where nobody watches.
+
+    `adapting`: what is recalled is adapted too.
+    """
     console = _console(stderr=True)
     if as_json or not console.is_terminal:
         yield lambda attempt: None
@@ -165,15 +222,15 @@ def progress(as_json: bool) -> Iterator[Callable[[Attempt], None]]:
     with console.status("Understanding the question …") as status:
 
         def show(attempt: Attempt) -> None:
-            drafts = len(attempt.drafts)
+            written, model = attempt.written, plain(attempt.model)
             if attempt.understood is None or not attempt.approach:
-                status.update("Recalling what worked before …")
-            elif drafts == 0:
-                status.update(Text(f"{plain(attempt.model)} is writing SQL ({attempt.approach}: {attempt.why}) …"))
+                status.update(f"{'Adapting' if adapting else 'Recalling'} what worked before …")
+            elif attempt.wants_draft and not written:
+                status.update(Text(f"{model} is writing SQL ({attempt.approach}: {plain(attempt.why)}) …"))
             elif attempt.wants_draft and attempt.votes > 1:
-                status.update(Text(f"{plain(attempt.model)} is writing SQL again, to compare the results …"))
+                status.update(Text(f"{model} is writing SQL again, to compare the results …"))
             elif attempt.wants_draft:
-                status.update(Text(f"Mending draft {drafts}: {plain(attempt.drafts[-1].problem)[:80]} …"))
+                status.update(Text(f"Mending draft {len(written)}: {plain(written[-1].complaint)[:80]} …"))
 
         yield show
 
@@ -234,9 +291,9 @@ def whole(question: str, *, as_json: bool) -> None:
         print(f"\u2192 {plain(question)}", flush=True)
 
 
-def turn(said: dict[str, Any], attempt: Attempt) -> None:
+def turn(said: dict[str, Any], attempt: Attempt, *, unsure: float) -> None:
     """Print one answer of a chat as an object in one line."""
-    _print_json({**said, **answer_json(attempt)})
+    _print_json({**said, **answer_json(attempt, unsure=unsure)})
 
 
 def told(about: dict[str, Any], as_json: bool) -> None:
@@ -378,18 +435,45 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Any:
     return table
 
 
+def _line(console: Console, text: str, *, style: str = "", soft_wrap: bool = False) -> None:
+    """Print text as it is: what looks like markup in it is none, and no word is set off by its kind."""
+    from rich.text import Text
+
+    console.print(Text(text), style=style or None, highlight=False, soft_wrap=soft_wrap)
+
+
+def _print_sql(console: Console, sql: str) -> None:
+    from rich.padding import Padding
+    from rich.syntax import Syntax
+
+    console.print(Padding(Syntax(_pretty(sql), "sql", background_color="default", word_wrap=True), (0, 2)))
+
+
 def _pretty(sql: str) -> str:
     return "".join(char if char in "\n\t" else plain(char) for char in sql)
 
 
-def _footer(attempt: Attempt, options: str, *, in_chat: bool = False) -> str:
-    seconds = f"{attempt.total_seconds:.1f} s"
+def _footer(attempt: Attempt, options: str, *, unsure: float, in_chat: bool = False) -> str:
+    """Where the answer came from, how sure it is and what it cost; then how to judge it."""
+    draft, written = attempt.answer, attempt.written
+    adapted = [one for one in attempt.drafts if one.origin == "adapted"]
+    asked = bool(written) or attempt.path == "model"
     cost = attempt.usage.cost_usd
-    money = "" if not cost else f" · ${cost:.4f}"
-    drafts = f" · {len(attempt.drafts)} drafts" if len(attempt.drafts) > 1 else ""
-    way = f" · {attempt.approach} ({plain(attempt.why)})" if attempt.approach else ""
-    who = f"{plain(attempt.model)} · " if attempt.path == "model" else ""
-    told = f"\n{who}path: {attempt.path}{way}{drafts}{_tokens(attempt)} · {seconds}{money} · id {attempt.id}"
+    parts = [
+        plain(attempt.model) if asked else "",
+        f"path: {attempt.path}",
+        sureness.told(attempt.confidence, unsure),
+        f"{attempt.approach} ({plain(attempt.why)})" if asked and attempt.approach else "",
+        f"{len(adapted)} adapted" if adapted else "",
+        f"{len(written)} drafts" if len(written) > 1 else "",
+        _tokens(attempt),
+        f"{attempt.total_seconds:.1f} s",
+        f"${cost:.4f}" if cost else "",
+        f"id {attempt.id}",
+    ]
+    told = "\n" + " · ".join(filter(None, parts))
+    if draft and attempt.path == "adapted":
+        told = f"\n{plain(sureness.source(draft, attempt))}{told}"
     if attempt.status == "answered":
         told += "\nRight? /good or /bad" if in_chat else f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
     return told
@@ -402,7 +486,7 @@ def _tokens(attempt: Attempt) -> str:
     if not read:
         return ""
     cached = f" ({usage.cache_read_tokens:,} from cache)" if usage.cache_read_tokens else ""
-    return f" · {read:,}{cached} + {usage.output_tokens:,} tokens"
+    return f"{read:,}{cached} + {usage.output_tokens:,} tokens"
 
 
 def _json_cell(cell: object) -> object:

@@ -16,6 +16,7 @@ from agent.doors.opening import (
     Database,
     JsonLines,
     ModelName,
+    Think,
     above_zero,
     ended_politely,
     failures,
@@ -99,6 +100,7 @@ def train(
     db: Database = None,
     brain: Brain = None,
     model: ModelName = None,
+    think: Think = None,
     as_json: JsonLines = False,
 ) -> None:
     """Ask questions with known answers, epoch after epoch, and learn from each. runs/ID/ gets a report.
@@ -117,7 +119,7 @@ def train(
             "--published takes the questions of the published experiment: leave out --train and --holdout.", as_json
         )
     with failures(as_json):
-        read = settings(db, brain, model, max_cost=max_cost)
+        read = settings(db, brain, model, max_cost=max_cost, think=think)
     files = _files(read, train_file, holdout)
     if files is None:
         what = "--published asks the shipped database. For another" if published else "Say what to learn from"
@@ -148,7 +150,7 @@ def train(
         workers=workers,
         max_hours=max_hours,
     )
-    with opened(db, brain, model, as_json=as_json, seeding=pack, at_once=True, max_cost=max_cost) as app:
+    with opened(db, brain, model, as_json=as_json, seeding=pack, at_once=True, max_cost=max_cost, think=think) as app:
         try:
             going = app.resume_run(run, options) if resume else app.begin_run(options)
         except RunError as error:
@@ -157,7 +159,14 @@ def train(
             _keep_to(going.plan, options, _given(context), as_json=as_json)
             # What the brain began with was decided when the run began.
             app.seeding = app.seeding and not going.steps
-        places = {"--train": train_file, "--holdout": holdout, "--db": db, "--brain": brain, "--model": model}
+        places = {
+            "--train": train_file,
+            "--holdout": holdout,
+            "--db": db,
+            "--brain": brain,
+            "--model": model,
+            "--think": think,
+        }
         again = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
         limits = {"--max-cost": max_cost, "--max-hours": max_hours, "--workers": workers if workers > 1 else None}
         again += "".join(f" {name} {value:g}" for name, value in limits.items() if value is not None)

@@ -9,7 +9,6 @@ import pytest
 
 from agent.settings import ROOT, Levers, Settings, SettingsError
 
-
 ALL_LEVERS = tuple(field.name for field in fields(Levers))
 
 

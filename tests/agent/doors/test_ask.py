@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from tests.agent.doors.conftest import Endpoint, Home
 
 KEYS = [
-    *("id", "question", "status", "sql", "columns", "rows", "row_count", "truncated", "intent", "bucket", "path"),
-    *("model", "habit", "approach", "approach_why", "recalled", "attempts", "seconds", "usage", "message"),
+    *("id", "question", "status", "sql", "columns", "rows", "row_count", "truncated", "confidence", "unsure"),
+    *("intent", "bucket", "path", "model", "habit", "approach", "approach_why", "recalled", "candidates", "attempts"),
+    *("seconds", "usage", "message"),
 ]
 
 BRAZIL = "How many customers are there in Brazil?"

@@ -1,0 +1,173 @@
+"""Says in words where an answer came from, how sure it is, and what the runner-up has otherwise.
+
+What these give may hold text of a database, a model or a memory: who prints it makes it harmless.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent.attempt import Attempt, Draft
+    from agent.database.result import Result
+
+_WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
+_MOST_TOKENS = 400
+_MOST_CHANGES = 3
+_LONGEST_CHANGE = 12
+"""Tokens; what differs more than this is better seen in the two queries."""
+
+
+def shown_confidence(confidence: float | None) -> float | None:
+    """A confidence as it is shown to programs and compared with the threshold: to three digits.
+
+    >>> shown_confidence(0.87654), shown_confidence(None)
+    (0.877, None)
+    """
+    return None if confidence is None else round(confidence, 3)
+
+
+def is_unsure(confidence: float | None, threshold: float) -> bool:
+    """Whether an answer of this confidence says that it is unsure; what was not weighed never does.
+
+    >>> is_unsure(0.49, 0.5), is_unsure(0.5, 0.5), is_unsure(None, 0.5)
+    (True, False, False)
+    """
+    shown = shown_confidence(confidence)
+    return shown is not None and shown < threshold
+
+
+def chance(confidence: float) -> str:
+    """A confidence in whole hundredths; nothing short of certain is called certain.
+
+    >>> chance(0.874), chance(0.998), chance(0.001), chance(1.0)
+    ('87 %', 'over 99 %', 'under 1 %', '100 %')
+    """
+    percent = round(100 * confidence)
+    if percent == 100 and confidence < 1:
+        return "over 99 %"
+    return "under 1 %" if percent == 0 and confidence > 0 else f"{percent} %"
+
+
+def told(confidence: float | None, threshold: float) -> str:
+    """A confidence in words and hundredths, `""` where the answer was not weighed.
+
+    >>> told(0.87, 0.5), told(0.6, 0.7), told(0.3, 0.2), told(None, 0.5)
+    ('likely right, 87 %', 'unsure, 60 %', 'more likely wrong than right, 30 %', '')
+    """
+    if confidence is None:
+        return ""
+    unsure = is_unsure(confidence, threshold)
+    words = next((words for least, words in _WORDS if confidence >= least), "more likely wrong than right")
+    return f"{'unsure' if unsure else words}, {chance(confidence)}"
+
+
+def caution(attempt: Attempt, threshold: float) -> str:
+    """What is said before a result that may well be wrong; `""` where the answer is sure enough or was not weighed."""
+    confidence = attempt.confidence
+    if confidence is None or not is_unsure(confidence, threshold):
+        return ""
+    other = " Another query gave another result; it stands below as the runner-up." if attempt.runner_up else ""
+    return (
+        f"Unsure: the chance that this answer is right is {chance(confidence)}. "
+        f"Look at the SQL before you rely on it.{other}"
+    )
+
+
+def source(draft: Draft, attempt: Attempt) -> str:
+    """Where a draft came from: the question of the episode that was adapted and its score in recall, habit or model."""
+    if draft.origin != "adapted":
+        return "habit" if draft.origin == "habit" else attempt.model
+    for memory in attempt.recalled:
+        if str(memory.episode.id) == draft.episode:
+            return f"adapted from: {memory.episode.question} ({memory.score:.2f})"
+    return f"adapted from: episode {draft.episode}" if draft.episode else "adapted"
+
+
+def sentence(text: str) -> str:
+    """A clause as a sentence of its own.
+
+    >>> sentence("the question says 'Germany', and the query does not")
+    "The question says 'Germany', and the query does not."
+    """
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def differences(answer: Draft, other: Draft) -> str:
+    """What another draft has otherwise than the answer: in its result, and in its SQL where that is soon said."""
+    said = [_result_differs(answer.result, other.result)] if answer.result and other.result else []
+    if changes := sql_differs(answer.sql, other.sql):
+        said.append(f"Its SQL has {changes}.")
+    return " ".join(said)
+
+
+def _result_differs(answer: Result, other: Result) -> str:
+    said = []
+    if len(answer.columns) != len(other.columns):
+        said.append(f"{_many(len(other.columns), 'column')} where the answer has {len(answer.columns):,}")
+    if len(answer.rows) != len(other.rows):
+        said.append(f"{_many(len(other.rows), 'row')} where the answer has {len(answer.rows):,}")
+    return f"It gives {' and '.join(said)}." if said else f"It gives {_many(len(other.rows), 'row')} too, but others."
+
+
+def sql_differs(answer: str, other: str) -> str:
+    """What `other` has instead of what the answer has; `""` where that is too much to say.
+
+    >>> sql_differs("SELECT a FROM t WHERE b = 'x, y' LIMIT 5", "SELECT SUM(a) FROM t WHERE c = 'z' LIMIT 5")
+    "SUM(a) instead of a, c = 'z' instead of b = 'x, y'"
+    """
+    ours, theirs = _TOKEN.findall(answer), _TOKEN.findall(other)
+    if max(len(ours), len(theirs)) > _MOST_TOKENS:
+        return ""
+    spans: list[tuple[int, int, int, int]] = []
+    folded = [token.upper() if token.isidentifier() else token for token in ours]
+    changed = [token.upper() if token.isidentifier() else token for token in theirs]
+    for kind, begin, end, first, last in SequenceMatcher(None, folded, changed, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        near = bool(spans) and begin - spans[-1][1] <= 1 and first - spans[-1][3] <= 1
+        since = spans.pop() if near else (begin, end, first, last)
+        spans.append((since[0], end, since[2], last))
+    longest = max((max(end - begin, last - first) for begin, end, first, last in spans), default=0)
+    if len(spans) > _MOST_CHANGES or longest > _LONGEST_CHANGE:
+        return ""
+    return ", ".join(_change(ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
+
+
+def _change(before: Sequence[str], after: Sequence[str]) -> str:
+    was, now = _written(before), _written(after)
+    if not was:
+        return f"{now} added"
+    return f"{now} instead of {was}" if now else f"{was} left out"
+
+
+def _written(tokens: Sequence[str]) -> str:
+    """Tokens as one writes them.
+
+    >>> _written(["SUM", "(", "t", ".", "a", ")", ",", "'x . y'"])
+    "SUM(t.a), 'x . y'"
+    """
+    text = ""
+    for before, token in zip(("(", *tokens), tokens, strict=False):
+        close = before in "(." or token in ".,)" or (token == "(" and before.isidentifier())
+        text += token if close else f" {token}"
+    return text
+
+
+def in_quotes(sql: str) -> str:
+    """An SQL as one argument in a shell, in double quotes where these change nothing in it.
+
+    >>> print(in_quotes("SELECT 'x'"), in_quotes('SELECT "x"'))
+    "SELECT 'x'" 'SELECT "x"'
+    """
+    return shlex.quote(sql) if re.search(r'["$`\\!]', sql) else f'"{sql}"'
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,273 @@
+"""How sure an answer is, where it came from and what else was found: as people read it and as programs do."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+
+from agent.attempt import EFFORTS, Attempt, Doubt, Draft
+from agent.database.result import Result
+from agent.doors import rendering, sureness
+from agent.doors.opening import Think
+from agent.models.port import Prompt, Reply, Turn
+from memory.episode import Episode
+from memory.recall import Recalled
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.agent.doors.conftest import Endpoint, Home
+
+GERMANY = "SELECT COUNT(*) FROM Customers WHERE Country = 'Germany'"
+BERLIN = "SELECT COUNT(*) FROM Customers WHERE City = 'Berlin'"
+REMEMBERED = Episode(
+    "b", "count", ("Customers",), "How many customers are there in [red]Spain[/red]?", "", "", "", "", "", "", "", ""
+)
+ADAPTED = Draft(
+    None,
+    Reply(GERMANY),
+    GERMANY,
+    result=Result(("COUNT(*)",), ((11,),)),
+    origin="adapted",
+    episode=str(REMEMBERED.id),
+    notes=("'Germany' for 'Spain'",),
+    confidence=0.874,
+)
+WRITTEN = Draft(
+    Prompt("stable", (Turn("user", "How many?"),)),
+    Reply(BERLIN),
+    BERLIN,
+    result=Result(("COUNT(*)",), ((1,),)),
+    doubts=(Doubt("value", "the question says 'Germany', and the query does not"),),
+    confidence=0.2126,
+)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def answered(*drafts: Draft, **parts: Any) -> Attempt:
+    recalled = (Recalled(REMEMBERED, 0.873, "bucket", "same bucket"),)
+    attempt = Attempt("0a1b2c3d4e", "How many customers are there in Germany?", "small", recalled=recalled)
+    return attempt.grown(drafts=drafts, approach="values", why="tried", **parts).concluded()
+
+
+def told(
+    attempt: Attempt,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    unsure: float = 0.5,
+    in_chat: bool = False,
+    options: str = "",
+) -> str:
+    rendering.answer(attempt, as_json=False, unsure=unsure, in_chat=in_chat, options=options)
+    return capsys.readouterr().out
+
+
+def program(attempt: Attempt, capsys: pytest.CaptureFixture[str], *, unsure: float = 0.5) -> Any:
+    rendering.answer(attempt, as_json=True, unsure=unsure)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_examples_hold() -> None:
+    found = doctest.testmod(sureness)
+    assert found.attempted and not found.failed
+
+
+def test_an_adapted_answer_names_the_question_that_it_came_from_and_what_code_changed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = told(answered(ADAPTED), capsys)
+    assert "\nadapted from: How many customers are there in [red]Spain[/red]? (0.87)\n" in shown
+    assert "\npath: adapted · likely right, 87 % · 1 adapted · 0.0 s · id 0a1b2c3d4e\n" in shown, "and no model"
+    assert "\nChanged by code: 'Germany' for 'Spain'\n" in shown
+    for absent in ("Unsure", "Runner-up", "Doubts", "values (tried)"):
+        assert absent not in shown
+
+
+def test_an_episode_that_was_not_recalled_is_named_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\nadapted from: episode e1\n" in told(answered(replace(ADAPTED, episode="e1")), capsys)
+
+
+def test_the_doubts_of_an_answer_are_sentences_under_its_sql(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(answered(WRITTEN), capsys, unsure=0.1)
+    assert "\nDoubts\n  The question says 'Germany', and the query does not.\n" in shown
+    assert shown.index(BERLIN) < shown.index("Doubts") < shown.index("Memories")
+    assert "\nsmall · path: model · more likely wrong than right, 21 % · values (tried) · 0.0 s" in shown
+
+
+def test_an_unsure_answer_says_so_before_its_rows_and_shows_the_runner_up(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = replace(ADAPTED, confidence=0.44), WRITTEN
+    shown = told(answered(first, second), capsys, options=" --db shop.sqlite")
+    said = " ".join(shown.split())
+    assert said.startswith(
+        "Unsure: the chance that this answer is right is 44 %. Look at the SQL before you rely on it. "
+        "Another query gave another result; it stands below as the runner-up. COUNT(*)"
+    )
+    assert "Runner-up 21 %, small It gives 1 row too, but others. " in said
+    assert "Its SQL has City = 'Berlin' instead of Country = 'Germany'." in said
+    assert f'feedback 0a1b2c3d4e --db shop.sqlite --sql "{BERLIN}"\n' in shown, "in one line, to be copied"
+    assert "· unsure, 44 % ·" in said
+    assert said.index("11") < said.index("Runner-up") < said.index("Memories")
+    sure = told(answered(first, second), capsys, unsure=0.44)
+    assert "Unsure" not in sure and "Runner-up" not in sure
+
+
+def test_a_runner_up_shows_its_first_rows_and_how_many_more_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tuple((f"customer {number}", number) for number in range(1, 9))
+    other = replace(WRITTEN, sql="SELECT a, b FROM t", result=Result(("a", "b"), rows))
+    shown = told(answered(replace(ADAPTED, confidence=0.3), other), capsys)
+    assert "It gives 2 columns where the answer has 1 and 8 rows where the answer has 1.\n" in shown
+    assert "Its SQL has" not in shown, "what is quite another query needs no list"
+    assert "customer 5" in shown and "customer 6" not in shown and "… and 3 more rows" in shown
+
+
+def test_where_there_is_no_other_result_none_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(answered(replace(ADAPTED, confidence=0.3), replace(ADAPTED, origin="model", confidence=0.1)), capsys)
+    assert "Unsure" in shown and "runner-up" not in shown.lower()
+
+
+def test_in_a_chat_the_runner_up_is_taken_with_a_line_of_the_chat(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(answered(replace(ADAPTED, confidence=0.3), WRITTEN), capsys, in_chat=True)
+    assert f"Is this the right one? /sql {BERLIN}\n" in shown and "hebbql feedback" not in shown
+
+
+@pytest.mark.parametrize("sql", ["SELECT 'a\nb'", "SELECT 'a\x1b[31m'"])
+def test_a_query_that_cannot_be_shown_as_it_is_is_not_offered_for_copying(
+    sql: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt = answered(replace(ADAPTED, confidence=0.3), replace(WRITTEN, sql=sql))
+    assert '--sql "SELECT …"\n' in told(attempt, capsys)
+    assert "/sql SELECT …\n" in told(attempt, capsys, in_chat=True)
+
+
+def test_nothing_is_said_of_how_sure_an_answer_is_that_was_not_weighed(capsys: pytest.CaptureFixture[str]) -> None:
+    attempt = answered(replace(ADAPTED, confidence=None), replace(WRITTEN, confidence=None))
+    shown = told(attempt, capsys, unsure=1.0)
+    assert not [word for word in ("nsure", "%", "right,", "Runner-up") if word in shown]
+    found = program(attempt, capsys, unsure=1.0)
+    assert (found["confidence"], found["unsure"]) == (None, False)
+    assert {one["confidence"] for one in found["candidates"]} == {None}
+
+
+def test_an_attempt_without_a_result_is_neither_sure_nor_unsure(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = replace(WRITTEN, result=None, problem="no such column", rule="unknown_column", confidence=0.01)
+    attempt = answered(broken)
+    assert "nsure" not in told(attempt, capsys) and "Doubts" not in told(answered(replace(broken, doubts=())), capsys)
+    found = program(attempt, capsys)
+    assert (found["status"], found["confidence"], found["unsure"]) == ("failed", None, False)
+    assert found["candidates"][0]["problem"] == "no such column" and found["candidates"][0]["agrees"] is False
+
+
+def test_no_more_than_four_changes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(answered(replace(ADAPTED, notes=tuple("abcdef"))), capsys)
+    assert "Changed by code: a; b; c; d; and 2 more\n" in shown
+
+
+def test_what_is_told_of_drafts_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    wild = "\x1b[31mred\x9b"
+    recalled = (Recalled(replace(REMEMBERED, question=wild), 0.5, "bucket", wild),)
+    first = replace(ADAPTED, confidence=0.3, notes=(wild,), doubts=(Doubt("r", wild),), episode="")
+    other = replace(WRITTEN, sql=f"SELECT '{wild}'", origin="adapted", episode=str(recalled[0].episode.id))
+    shown = told(answered(first, other, recalled=recalled), capsys)
+    assert "Runner-up" in shown and "\x1b" not in shown and "\x9b" not in shown
+
+
+def test_colours_add_nothing_to_the_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import re
+
+    attempt = answered(replace(ADAPTED, confidence=0.44), WRITTEN)
+    plain = told(attempt, capsys)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = told(attempt, capsys)
+    assert "\x1b[" in coloured
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == [line.rstrip() for line in plain.splitlines()]
+
+
+def test_every_candidate_is_told_to_programs_in_the_order_it_was_made(capsys: pytest.CaptureFixture[str]) -> None:
+    prose = Draft(WRITTEN.prompt, Reply("I would rather not."), problem="There is no SQL.", rule="no_sql")
+    found = program(answered(ADAPTED, WRITTEN, prose), capsys)
+    assert (found["confidence"], found["unsure"], found["path"]) == (0.874, False, "adapted")
+    none: dict[str, Any] = {"episode": None, "doubts": [], "notes": [], "problem": None}
+    doubt = {"rule": "value", "text": "the question says 'Germany', and the query does not"}
+    assert found["candidates"] == [
+        {
+            **{"sql": GERMANY, "origin": "adapted", "episode": str(REMEMBERED.id), "confidence": 0.874, "doubts": []},
+            **{"notes": ["'Germany' for 'Spain'"], "rows": 1, "problem": None, "agrees": True},
+        },
+        {**none, "sql": BERLIN, "origin": "model", "confidence": 0.213, "doubts": [doubt], "rows": 1, "agrees": False},
+        {
+            **{**none, "sql": None, "origin": "model", "confidence": None, "rows": None},
+            **{"problem": "There is no SQL.", "agrees": False},
+        },
+    ]
+    assert [one["sql"] for one in found["attempts"]] == [BERLIN, "I would rather not."], "what the model wrote"
+    assert program(answered(ADAPTED), capsys, unsure=0.9)["unsure"] is True
+
+
+# Through the command line
+
+
+BRAZIL = "How many customers are there in Brazil?"
+COUNT_BRAZIL = "SELECT COUNT(*) FROM Customers WHERE Country = 'Brazil'"
+
+
+def test_drafts_of_the_model_are_candidates_with_their_problems(home: Home, endpoint: Endpoint) -> None:
+    drafts = ["SELECT COUNT(*) FROM Customers WHERE Land = 'Brazil'", COUNT_BRAZIL]
+    endpoint.says = lambda _question, before: drafts[before]
+    found = home.ask(BRAZIL, "--no-memory", "--think", "deep")
+    first, second = found["candidates"]
+    assert (first["origin"], first["rows"], first["agrees"]) == ("model", None, False) and "Land" in first["problem"]
+    assert (second["sql"], second["rows"], second["problem"], second["agrees"]) == (COUNT_BRAZIL, 1, None, True)
+    assert found["unsure"] is (found["confidence"] is not None and found["confidence"] < 0.5)
+
+
+@pytest.mark.parametrize("effort", EFFORTS, ids=lambda effort: effort.name)
+def test_the_model_drafts_no_more_often_than_the_effort_allows(home: Home, endpoint: Endpoint, effort: Any) -> None:
+    endpoint.says = lambda _question, before: f"SELECT Nothing{before} FROM Customers"
+    found = home.ask(BRAZIL, "--no-memory", "--think", effort.name)
+    assert found["status"] == "failed" and len(endpoint.requests) == effort.drafts == len(found["candidates"])
+
+
+def test_help_says_what_each_effort_does() -> None:
+    fast, normal, deep = EFFORTS
+    said = get_args(Think)[1].help
+    assert "fast: no model where an adapted episode is likely right, one draft" in said and fast.drafts == 1
+    assert "the model unless nearly sure, up to two repairs" in said and normal.drafts == 1 + 2
+    assert "deep: always the model, more drafts" in said and deep.sure > 1 and deep.drafts > normal.drafts
+    assert fast.sure < normal.sure < 1
+
+
+@pytest.mark.parametrize("command", [("ask", BRAZIL), ("chat",), ("evaluate",), ("train",)], ids=lambda line: line[0])
+def test_an_effort_that_there_is_not_is_refused_with_those_there_are(
+    home: Home, endpoint: Endpoint, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    fresh = tmp_path / "fresh"
+    ended = home.run(*command, "--think", "hard", "--brain", str(fresh))
+    assert (ended.code, ended.out) == (2, "") and ended.says("--think", "fast, normal, deep", "'hard'")
+    assert not fresh.exists() and endpoint.requests == []
+
+
+def test_the_command_line_outranks_the_environment(home: Home, endpoint: Endpoint) -> None:
+    home.environment["HEBBQL_THINK"] = "deep"
+    endpoint.says = lambda _question, before: f"SELECT Nothing{before} FROM Customers"
+    assert len(home.ask(BRAZIL, "--no-memory", "--think", "fast")["candidates"]) == 1
+
+
+def test_a_chat_changes_its_effort_and_says_which_it_is(home: Home, endpoint: Endpoint) -> None:
+    endpoint.says = lambda _question, before: f"SELECT Nothing{before} FROM Customers"
+    said = f"/think\n/think FAST\n{BRAZIL}\n/think hard\n/think normal\n{BRAZIL}\n"
+    ended = home.run("chat", "--json", "--no-memory", "--think", "deep", said=said)
+    told_ = [json.loads(line) for line in ended.out.splitlines()]
+    asked, fast, one, unknown, normal, three = told_
+    assert (asked["status"], asked["think"], fast["think"], normal["think"]) == ("think", "deep", "fast", "normal")
+    assert unknown["status"] == "usage" and "fast, normal, deep" in unknown["message"]
+    assert "stays fast" in unknown["message"]
+    assert [len(answer["candidates"]) for answer in (one, three)] == [1, 3]
