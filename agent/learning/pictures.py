@@ -12,6 +12,7 @@ from agent.learning.arms import MEMORY
 from agent.learning.statistics import Share
 
 if TYPE_CHECKING:
+    from agent.learning.calibrating import Bin
     from agent.learning.evaluating import Evaluation
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -92,6 +93,35 @@ def curve_picture(points: Sequence[CurvePoint], *, title: str) -> str:
     seeded = [_mark(one.seeded, 110, shown) for one, shown in zip(points, told, strict=True)]
     chart.add("seeded", seeded, stroke=False, dots_size=4)
     return _still(chart, "curve", _curve_told(points))
+
+
+def reliability_picture(table: Sequence[Bin], *, title: str) -> str:
+    """Draw how much is right of what was stated with about the same confidence, beside what was stated.
+
+    Bins without an answer stay empty. Where the two lines run together, confidence is calibrated.
+    """
+    import pygal
+
+    chart = pygal.Line(
+        title=title,
+        x_title="confidence stated, from (and how many answers)",
+        y_title="% of answers",
+        range=(0, 100),
+        y_labels=list(range(0, 101, 20)),
+        legend_at_bottom=True,
+        **_common(height=480),
+    )
+    chart.x_labels = [f"{one.low:.1f} ({one.share.total})" for one in table]
+    chart.add("right, with 95 % intervals", [_dot(one.share, True) for one in table])
+    stated = [None if one.mean is None else 100 * one.mean for one in table]
+    chart.add("stated", stated, stroke_style={"dasharray": "9, 4"})
+    told = [
+        f"Of {one.share.total} answers with a confidence of {one.low:.1f} to {one.high:.1f}, {one.mean:.0%} on average:"
+        f" {_told(one.share)}."
+        for one in table
+        if one.mean is not None
+    ]
+    return _still(chart, "reliability", " ".join(told) or "Nothing was answered.")
 
 
 _MOST_LABELS = 21

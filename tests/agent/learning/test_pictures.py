@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from agent.learning.calibrating import Forecast, reliability
 from agent.learning.evaluating import Evaluation, summarise
-from agent.learning.pictures import CurvePoint, arms_picture, curve_picture
+from agent.learning.pictures import CurvePoint, arms_picture, curve_picture, reliability_picture
 from agent.learning.statistics import share
 from agent.learning.steps import Step
 
@@ -47,6 +48,10 @@ PICTURES = {
     "curve": curve_picture(CURVE, title="Learning curve"),
     "one epoch": curve_picture(CURVE[:1], title="Learning curve"),
     "no epoch": curve_picture((), title="Learning curve"),
+    "reliability": reliability_picture(
+        reliability([Forecast(0.25, False), Forecast(0.85, True), Forecast(0.85, False)]), title="Calibration"
+    ),
+    "no answer": reliability_picture(reliability([]), title="Calibration"),
 }
 
 
@@ -90,6 +95,15 @@ def test_a_curve_shows_each_epoch_with_marks_where_it_forgot_or_seeded() -> None
     assert PICTURES["curve"].count('class="ci"') == 4
     assert "Epoch 2: training 19 of 20 right" in PICTURES["curve"]
     assert "35% answered by habit; 3 forgotten." in PICTURES["curve"]
+
+
+def test_reliability_shows_what_was_stated_and_what_was_right_in_each_bin() -> None:
+    shown = texts(PICTURES["reliability"])
+    assert {"Calibration", "stated", "right, with 95 % intervals", "0 %", "100 %", "0.8 (2)", "0.3 (0)"} <= set(shown)
+    assert PICTURES["reliability"].count('class="ci"') == 2
+    told = "Of 2 answers with a confidence of 0.8 to 0.9, 85% on average: 1 of 2 right, 50%, 95 % interval 9% to 91%."
+    assert told in PICTURES["reliability"]
+    assert "Nothing was answered." in PICTURES["no answer"]
 
 
 def test_each_line_keeps_its_colour_when_another_is_missing() -> None:
