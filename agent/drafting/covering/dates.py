@@ -1,0 +1,172 @@
+"""Whether the times of a question bound a date in the query, and keep the days that are meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import pairwise
+
+from agent.drafting.covering.case import Case, is_denied
+from agent.drafting.literals import Column
+from agent.drafting.operands import Compared, DatePart, conjunction
+from agent.drafting.times import Atom, Bounds, Clock, Part, bounds, fits_clock, months_in, split_clock, union
+from agent.periods import Period, filter_sql
+
+_PART_OF = re.compile(
+    r"\b(?:(?:days?|weeks?|half|halves|quarters?|months?|summer|winter|spring|autumn|christmas|end|start|beginning|early"
+    r"|late|mid|middle|\d{1,2}(?:st|nd|rd|th)?\s*(?:to|and|until|till|through|or|-|\u2013))(?:\s+(?:of|in|the))*)\s*\Z",
+    re.IGNORECASE,
+)
+_LIKE = re.compile(r"(\d{4}(?:-\d\d){0,2})-?%?\Z")
+_LIKE_PARTS: dict[int, Part] = {4: "year", 7: "year_month", 10: "day"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """A time that a part of a date is held against."""
+
+    compared: Compared
+    date: DatePart
+    atom: Atom
+
+
+def times(case: Case) -> Iterator[str]:
+    """Each time of the question bounds a date, and where it can be told the days kept are those that are meant."""
+    meant = case.grounding.periods
+    if not meant or (len(meant) > 2 and "count" in case.called):
+        return
+    found = _timed(case)
+    for period in meant:
+        if not _is_written(case, period):
+            yield f"{period.text!r} of the question is in no condition{_wanted(case, period)}"
+            return
+    period = meant[0]
+    if len(meant) != 1 or not found or _PART_OF.search(case.question[: period.start]):
+        return
+    groups: dict[object, list[_Timed]] = {}
+    for timed in found:
+        groups.setdefault((id(conjunction(timed.compared.node)), timed.date.column), []).append(timed)
+    if any(is_denied(timed.compared.node) for timed in found):
+        return
+    ends = _ends(case, found[0].date.column)
+    kept = [_kept(group) for group in groups.values()]
+    stretches = [_clamped(one, ends) for one in kept if one is not None]
+    if len(stretches) < len(kept):
+        return
+    whole = _clamped(Bounds(period.since, period.until, period.month), ends)
+    if whole in stretches or _together(stretches) == whole:
+        wrong = [timed for timed in found if not _on_the_day(case, timed)]
+        if wrong:
+            one = wrong[0].compared
+            yield f"{one.node.sql()} cuts the last day of {period.text!r} off{_wanted(case, period)}"
+        return
+    if len(groups) == 1:
+        yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
+
+
+def _ends(case: Case, column: Column) -> Bounds:
+    """The days from the first of a column to the last."""
+    for one in case.lexicon.date_columns:
+        if (one.table, one.column) == column and one.minimum and one.maximum:
+            try:
+                first, last = date.fromisoformat(one.minimum[:10]), date.fromisoformat(one.maximum[:10])
+                return Bounds(first, last + timedelta(days=1))
+            except (ValueError, OverflowError):
+                return Bounds()
+    return Bounds()
+
+
+def _clamped(stretch: Bounds, ends: Bounds) -> Bounds:
+    """A stretch without what lies before the first day there is, or behind the last."""
+    if stretch.month is not None or ends.since is None or ends.until is None:
+        return stretch
+    since = ends.since if stretch.since is None else max(stretch.since, ends.since)
+    return Bounds(since, ends.until if stretch.until is None else min(stretch.until, ends.until))
+
+
+def _wanted(case: Case, period: Period) -> str:
+    dated = case.grounding.date_column
+    return f" ({filter_sql(period, *dated, case.lexicon.schema.dialect)})" if dated is not None else ""
+
+
+def _is_written(case: Case, period: Period) -> bool:
+    """Whether any literal of the query is of that time."""
+    texts = [literal.name for literal in case.literals]
+    if period.month is not None:
+        month = period.month
+        return any(
+            re.search(rf"(?<!\d)0?{month}(?!\d)", text) or re.search(rf"-{month:02d}(?:-|%|\Z)", text) for text in texts
+        )
+    days = [day for day in (period.since, period.until) if day is not None]
+    years = {day.year for day in days} | {day.year - 1 for day in days} | {day.year + 1 for day in days}
+    return any(str(year) in text for year in years for text in texts)
+
+
+def _timed(case: Case) -> list[_Timed]:
+    found = []
+    for one in case.compared:
+        date = case.names.date_part(one.other)
+        if date is None:
+            continue
+        text, part = one.literal.name, date.part
+        if one.how == "like":
+            match = _LIKE.match(text)
+            if match is None or part != "day":
+                continue
+            text, part = match[1], _LIKE_PARTS[len(match[1])]
+        found.append(_Timed(one, date, Atom(part, one.operator, text, one.shift)))
+    return found
+
+
+def _kept(group: Sequence[_Timed]) -> Bounds | None:
+    listed = [timed for timed in group if timed.compared.how == "listed"]
+    if not listed:
+        return bounds(timed.atom for timed in group)
+    if len({id(timed.compared.node) for timed in listed}) != 1:
+        return None
+    if len(listed) == len(group) and listed[0].date.part not in ("month", "quarter"):
+        return union(timed.atom for timed in group)
+    months = months_in(timed.atom for timed in listed)
+    if months is None or months != set(range(min(months), max(months) + 1)):
+        return None
+    atoms = [timed.atom for timed in group if timed not in listed]
+    return bounds([*atoms, Atom("month", ">=", str(min(months))), Atom("month", "<=", str(max(months)))])
+
+
+def _together(stretches: Sequence[Bounds | None]) -> Bounds | None:
+    """The one stretch that several make side by side."""
+    known = sorted((one for one in stretches if one and one.since and one.until), key=lambda one: str(one.since))
+    if len(known) != len(stretches) or not known:
+        return None
+    for one, other in pairwise(known):
+        if one.until != other.since:
+            return None
+    return Bounds(known[0].since, known[-1].until)
+
+
+def _on_the_day(case: Case, timed: _Timed) -> bool:
+    """Whether a day parts the dates of its column where the days part: `<=` leaves out what has a time of day."""
+    one = timed.compared
+    if timed.date.part != "day" or timed.date.whole or one.how == "like":
+        return True
+    clock = _clock(case, timed.date.column)
+    if clock is None:
+        return True
+    _, tail = split_clock(one.literal.name)
+    return one.operator in ("<", ">=", "<>") or fits_clock("last", one.operator, tail, clock)
+
+
+def _clock(case: Case, column: Column) -> Clock | None:
+    """What follows the day in a date column; None where it cannot be told."""
+    schema = case.lexicon.schema
+    if schema.dialect != "sqlite":
+        types = {(t.name, c.name): c.type.lower() for t in schema.tables for c in t.columns}
+        return "none" if types.get(column) == "date" else "time"
+    ends = next(((d.minimum, d.maximum) for d in case.lexicon.date_columns if (d.table, d.column) == column), ())
+    marks = {end[10:11] for end in ends if end}
+    if not marks or not marks <= {"", " ", "T"} or len(marks - {""}) > 1:
+        return None
+    marks.discard("")
+    return "none" if not marks else " " if marks == {" "} else "T"

@@ -1,0 +1,157 @@
+"""Whether the numbers of a question, its limit and its comparisons are in a query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from sqlglot import exp
+
+from agent.drafting.covering.case import Case
+from agent.drafting.literals import number_in
+from agent.drafting.operands import Compared
+from agent.linked import Comparison
+
+_COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+_NEXT = {"<": ("<=", -1), "<=": ("<", 1), ">": (">=", 1), ">=": (">", -1)}
+_UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
+_HUNDRED = Decimal(100)
+_BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_LINED_UP = re.compile(
+    r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+|(?:first|last) names?)\b"
+    r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
+    re.IGNORECASE,
+)
+
+
+def comparisons(case: Case) -> Iterator[str]:
+    """Each number that something is held against is there, with the sign that the question says."""
+    for said in case.grounding.comparisons:
+        ends = [(said.operator, said.number)]
+        if said.operator == "between":
+            ends = [(">=", said.number), ("<=", said.high or said.number)]
+        for operator, text in ends:
+            number = number_in(text)
+            if number is None or (number < 2 and operator != "<"):
+                continue
+            yield from _end(case, said, operator, number)
+
+
+def numbers(case: Case) -> Iterator[str]:
+    """Each other number, as that of an order, is written somewhere."""
+    compared = [(one.start, one.end) for one in case.grounding.comparisons]
+    for link in case.grounding.chosen:
+        if link.kind != "number" or link.value is None or any(a <= link.start < b for a, b in compared):
+            continue
+        number = number_in(link.value)
+        if number is None or not link.text.strip()[:1].isdigit() or number in _numbers(case):
+            continue
+        if number / _HUNDRED in _numbers(case) or any(link.value in text for text in case.texts):
+            continue
+        if (link.column is None and number < 2) or case.question[link.end : link.end + 1] == "s":
+            continue
+        if case.grounding.periods and _UNIT.match(case.question[link.end :]):
+            continue
+        told = f" ({link.table}.{link.column} = {link.value})" if link.column else ""
+        yield f"{link.text!r} of the question is not in the query{told}"
+
+
+def limits(case: Case) -> Iterator[str]:
+    """As many rows are kept as the question asks for, and no others are cut off."""
+    wanted, written = case.grounding.limit, _limits(case)
+    last = _outer_limit(case)
+    if wanted is None:
+        if last is not None and last > 1 and not _is_said(case, last):
+            yield f"the question does not ask for {last} rows; leave LIMIT {last} out"
+        if last == 1 and case.grounding.direction is None and case.kind in ("list", "count", "by_group", "over_time"):
+            yield "the question asks for all rows; leave LIMIT 1 out"
+        return
+    if wanted == 1:
+        if last is not None and last > 1 and not _is_said(case, last):
+            yield f"the question asks for one row, not for LIMIT {last}"
+        elif case.kind == "top_n" and not case.says(_LINED_UP) and not _keeps_few(case):
+            yield "the question asks for one row only (ORDER BY ... LIMIT 1)"
+        return
+    if wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
+        return
+    if any(Decimal(wanted) + step in _numbers(case) for step in (0, -1, 1)):
+        return
+    link = next((one for one in case.grounding.chosen if one.kind == "limit"), None)
+    if case.kind not in ("top_n", "top_per_group", "list") or (link and _BETWEEN.search(case.question[: link.start])):
+        return
+    named = f"{link.text!r} of the question" if link is not None else f"{wanted} rows"
+    there = f", not LIMIT {last}" if last is not None else ""
+    yield f"{named} asks for LIMIT {wanted}{there}"
+
+
+def _end(case: Case, said: Comparison, operator: str, number: Decimal) -> Iterator[str]:
+    percent = case.question[said.end :].lstrip()[:7].lower().startswith(("%", "percent", "per cent"))
+    sizes = {number, number / _HUNDRED} if percent else {number}
+    held = [one for one in case.compared if _number(one) is not None]
+    same = [one for one in held if _number(one) in sizes]
+    if any(one.operator in _signs(operator) for one in same):
+        return
+    step = _NEXT.get(operator)
+    if step is not None:
+        near = {size + step[1] for size in sizes if size == size.to_integral_value()}
+        if any(_number(one) in near and one.operator in _signs(step[0]) for one in held):
+            return
+    if not same and sizes & _numbers(case):
+        return
+    if operator == "=" and any(_number(one) in sizes for one in held):
+        return
+    sign = "=" if operator == "=" else operator
+    if same:
+        yield f"{said.text!r} of the question means {sign} {number}, not {same[0].operator} {number}"
+    else:
+        yield f"{said.text!r} of the question is in no condition ({sign} {number})"
+
+
+def _signs(operator: str) -> tuple[str, ...]:
+    return (operator, _COMPLEMENT[operator])
+
+
+def _number(one: Compared) -> Decimal | None:
+    number = number_in(one.literal.name)
+    return -number if number is not None and one.negative else number
+
+
+def _numbers(case: Case) -> frozenset[Decimal]:
+    found = (number_in(literal.name) for literal in case.literals)
+    return frozenset(number for number in found if number is not None)
+
+
+def _limits(case: Case) -> list[int]:
+    return [number for node in case.tree.find_all(exp.Limit, exp.Fetch) if (number := _rows(node)) is not None]
+
+
+def _rows(node: exp.Expr) -> int | None:
+    held = node.args.get("expression") or node.args.get("count")
+    return int(held.name) if isinstance(held, exp.Literal) and held.name.isdigit() else None
+
+
+def _outer_limit(case: Case) -> int | None:
+    node = case.tree
+    while isinstance(node, exp.Subquery):
+        node = node.this
+    limit = node.args.get("limit")
+    return _rows(limit) if limit is not None else None
+
+
+def _is_said(case: Case, number: int) -> bool:
+    return any(number_in(link.value or "") == number for link in case.grounding.links)
+
+
+def _ranks(case: Case, one: Compared, wanted: int) -> bool:
+    number = _number(one)
+    return number is not None and abs(number - wanted) <= 1 and case.names.ranks(one.other)
+
+
+def _keeps_few(case: Case) -> bool:
+    """Whether only the first, or those that nothing goes beyond, are kept in any way."""
+    if case.tree.find(exp.Limit, exp.Fetch, exp.All, exp.Window, exp.Not) is not None:
+        return True
+    if case.called & {"min", "max"} or case.grounding.offset is not None:
+        return True
+    return any(case.names.ranks(one.other) for one in case.compared)

@@ -1,0 +1,191 @@
+"""Whether a query gives the kind of answer that is asked for: its order, its groups, its measure and its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from agent.drafting.covering.case import Case, is_aggregate, name_of
+from agent.drafting.literals import Column
+from agent.keys import qualified
+from agent.linked import Link
+from agent.periods import grain_of
+from agent.quantities import superlatives
+from agent.wording import HIGHEST, LOWEST, tokens, words
+
+_UNCLEAR = words("slowest fastest busiest nearest furthest first last quickest worst best longest shortest")
+_AVERAGED = re.compile(r"\b(?:averages?|mean|avg)\b", re.IGNORECASE)
+_TOTALLED = re.compile(r"\b(?:totals?|sum of|altogether|in all|combined)\b", re.IGNORECASE)
+_COUNTING = r"(?:in )?how many|count|(?:the )?(?:total )?number of"
+_WITHOUT = re.compile(
+    r"\b(?:before|without|excluding|ignoring|disregarding)\s+(?:any\s+|the\s+)?(?P<what>[A-Za-z]+)", re.I
+)
+_APART = re.compile(
+    r"\b(?:per|each|every|apiece|respectively|(?:dai|week|month|quarter|year)ly|annual|broken down|split|breakdown"
+    r"|grouped|for all|across)\b",
+    re.IGNORECASE,
+)
+_BY = r"(?<!ed )(?<!t )by (?:the )?<(?:tables?|column|part)>"
+_ADDING = frozenset({"sum", "total", "count", "avg"})
+_UNITS = {
+    "year": frozenset({"year", "year_month", "trunc_year", "trunc_quarter", "trunc_month", "day"}),
+    "quarter": frozenset({"quarter", "trunc_quarter", "month", "year_month", "trunc_month"}),
+    "month": frozenset({"month", "year_month", "trunc_month"}),
+    "day": frozenset({"day"}),
+}
+
+
+def directions(case: Case) -> Iterator[str]:
+    """The highest is not the lowest: by the order of the rows that a limit keeps, else by MAX and MIN."""
+    wanted = case.grounding.direction
+    said = {token.folded for token in tokens(case.question)} & (HIGHEST | LOWEST)
+    if wanted is None or said & _UNCLEAR or len({word in LOWEST for word in said}) != 1:
+        return
+    if len(superlatives(case.question)) > 1 or case.kind not in ("top_n", "top_per_group"):
+        return
+    extreme = "highest" if wanted == "high" else "lowest"
+    limited = [one for one in case.answers if one.args.get("limit") is not None and one.args.get("order") is not None]
+    if limited:
+        first = limited[0].args["order"].expressions[0]
+        falling = bool(first.args.get("desc"))
+        if isinstance(first.this, exp.Neg) or (case.names.date_part(first.this) is None and _is_age(first.this)):
+            return
+        if falling != (wanted == "high"):
+            sign = "DESC" if wanted == "high" else "ASC"
+            yield f"the question asks for the {extreme}, so the order is ORDER BY ... {sign}"
+        return
+    called = case.called & {"min", "max"}
+    if called == ({"min"} if wanted == "high" else {"max"}) and case.tree.find(exp.Window, exp.Limit) is None:
+        yield f"the question asks for the {extreme} ({'MAX' if wanted == 'high' else 'MIN'})"
+
+
+def _is_age(node: exp.Expr) -> bool:
+    return any(isinstance(inner, exp.Sub) for inner in node.walk())
+
+
+def measures(case: Case) -> Iterator[str]:
+    """What is measured is what the question names: its column, its formula, a count, an average or a total."""
+    for link in case.asked:
+        if link.verb or link.quality == "typo" or re.search(r"[,;:.]", link.text):
+            continue
+        if link.kind == "term" and link.role in ("measure", "aggregate", "column", "amount"):
+            yield from _formula(case, link)
+        elif link.kind == "column" and link.role == "amount" and link.quality == "exact":
+            yield from _amount(case, link)
+    called = case.called
+    if (
+        case.kind == "count"
+        and case.reading.starts(_COUNTING)
+        and "count" not in called
+        and not called & {"sum", "total"}
+    ):
+        yield "the question asks how many there are (COUNT)"
+    if case.kind == "average" and case.says(_AVERAGED) and "avg" not in called and not case.tree.find(exp.Div):
+        yield "the question asks for an average (AVG)"
+    if case.kind == "sum" and case.says(_TOTALLED) and not called & {"sum", "total", "count"}:
+        yield "the question asks for a total (SUM)"
+
+
+def _formula(case: Case, link: Link) -> Iterator[str]:
+    term = next((one for one in case.grounding.terms if link.value in one.names), None)
+    if term is None or not term.expression:
+        return
+    missing = [column for column in case.told(term.expression) if not _uses(case, column)]
+    if missing and link.role in ("column", "amount") and _has_another(case, missing[0], link):
+        return
+    if missing and not any(_is_left_out(case, column) for column in missing):
+        yield f"{link.text!r} of the question is not computed ({term.expression})"
+
+
+def _has_another(case: Case, column: Column, link: Link) -> bool:
+    """Whether a column of the same name in another table is used, or of an amount no, of much the same name."""
+    if any(other[1] == column[1] for other in case.columns):
+        return True
+    said = frozenset(token.stem for token in tokens(link.text))
+    return column not in case.lexicon.amounts and case.is_alike(column, said)
+
+
+def _is_left_out(case: Case, column: Column) -> bool:
+    """`before any discount`: the question says to do without."""
+    own = case.lexicon.column_words.get(column, frozenset())
+    return any(tokens(match["what"])[0].stem in own for match in _WITHOUT.finditer(case.question))
+
+
+def _amount(case: Case, link: Link) -> Iterator[str]:
+    meanings = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
+    if meanings and not any(_uses(case, column) for column in meanings):
+        name = qualified(link.table or "", link.column or "", case.lexicon.schema.dialect)
+        yield f"{link.text!r} of the question is not used ({name})"
+
+
+def _uses(case: Case, column: Column) -> bool:
+    return column in case.columns or column[1].lower() in case.unread
+
+
+def groups(case: Case) -> Iterator[str]:
+    """One row per group where the question says so, and no column beside an aggregate that belongs to no group."""
+    grouped = any(one.args.get("group") is not None for one in case.selects)
+    parted = case.says(_APART) or case.reading.has(_BY) or case.kind == "over_time"
+    if not grouped and parted and case.kind in ("by_group", "top_per_group", "over_time"):
+        apart = case.tree.find(exp.Window, exp.Subquery, exp.SetOperation, exp.Exists, exp.CTE, exp.Case)
+        if apart is None and case.called & _ADDING:
+            yield "the question asks for each group, the query gives one row (GROUP BY)"
+    unit = grain_of(case.question)
+    if (
+        case.tree.find(exp.Case) is None
+        and unit in _UNITS
+        and case.grounding.grouping
+        and case.kind in ("over_time", "running", "by_group")
+    ):
+        parts = {
+            found.part
+            for node in case.tree.walk()
+            if not isinstance(node, exp.Literal) and (found := case.names.date_part(node)) is not None
+        }
+        if not parts & _UNITS[unit] and not (unit == "year" and parts):
+            yield f"the question goes by {unit} ({case.grounding.grouping})"
+    for select in case.selects:
+        yield from _bare_columns(case, select)
+
+
+def _bare_columns(case: Case, select: exp.Select) -> Iterator[str]:
+    """A column beside SUM, COUNT or AVG without GROUP BY is that of any row."""
+    if select.args.get("group") is not None or case.tree.find(exp.Window) is not None:
+        return
+    adding = any(
+        is_aggregate(node) and name_of(node) in _ADDING
+        for one in select.expressions
+        for node in case.own(select, [one])
+    )
+    if not adding:
+        return
+    for one in select.expressions:
+        inside = list(case.own(select, [one]))
+        if any(isinstance(node, exp.Column) for node in inside) and not any(map(is_aggregate, inside)):
+            yield f"{one.unalias().sql()} stands beside an aggregate without GROUP BY"
+            return
+
+
+def shown(case: Case) -> Iterator[str]:
+    """The answer has what is asked for: one number for how many, a name or a key for who and which."""
+    first = case.answers[0] if case.answers else None
+    if first is None:
+        return
+    plain = case.reading.starts(_COUNTING) and not case.says(_APART) and not case.reading.has(_BY)
+    if case.kind == "count" and plain and first.args.get("group") is not None and len(case.answers) == 1:
+        outer = case.tree if isinstance(case.tree, exp.Select) else None
+        if outer is not None and case.result is not None and len(case.result.rows) > 1:
+            yield "the question asks for one number, the query gives one row per group"
+
+
+def empty(case: Case) -> Iterator[str]:
+    """Something comes out. A weak sign: the right answer may be none."""
+    result = case.result
+    if result is None or case.kind in ("missing", "exists"):
+        return
+    if not result.rows:
+        yield "no row comes out"
+    elif len(result.rows) == 1 and all(cell is None for cell in result.rows[0]):
+        yield "all that comes out is NULL"

@@ -1,0 +1,168 @@
+"""Whether the stored values and conditions of a question are in a query, and whether the query makes any up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from sqlglot import exp
+
+from agent.drafting.covering.case import Case, is_denied
+from agent.drafting.literals import Column
+from agent.drafting.operands import Compared
+from agent.keys import qualified
+from agent.linked import Link
+from agent.quantities import is_excluded
+from agent.wording import fold
+
+_SHORTEST_PART = 3
+_PATTERNS = {"%": ".*", "_": ".", "*": ".*", "?": "."}
+
+
+def values(case: Case) -> Iterator[str]:
+    """Each stored value that the question links to is in the query, left out where the question says so."""
+    for links in case.stretches.values():
+        meant = [link for link in links if link.kind == "value" and link.value]
+        if not meant or len(meant) < len(links) or _covered(case, links[0]):
+            continue
+        held = [one for link in meant for one in _holding(case, link)]
+        first = meant[0]
+        if not any(_is_written(case, link) for link in meant):
+            if not _by_key(case, meant) and not _by_neighbour(case, meant):
+                yield f"{first.text!r} of the question is in no condition{_wanted(case, first)}"
+        elif is_excluded(case.question, first.start) and not case.denies:
+            yield f"the question leaves {first.text!r} out, the query keeps it{_wanted(case, first)}"
+        elif held and all(is_denied(one.node) for one in held) and not case.grounding.negations and _plain(case):
+            yield f"the query leaves {first.text!r} out, which the question does not say{_wanted(case, first)}"
+
+
+def stored(case: Case) -> Iterator[str]:
+    """A text is held against a column that holds it; else no row is ever found."""
+    for one in case.compared:
+        column = case.names.column(one.other)
+        text = one.literal.name
+        if column is None or not one.literal.is_string or one.operator not in ("=", "<>") or one.how == "like":
+            continue
+        known = _values_of(case).get(column)
+        if known is None or fold(text) in known or not text:
+            continue
+        homes = [
+            qualified(*where, case.lexicon.schema.dialect)
+            for where, there in _values_of(case).items()
+            if fold(text) in there and where not in case.lexicon.foreign
+        ]
+        here = qualified(*column, case.lexicon.schema.dialect)
+        told = f"; it is a value of {' and '.join(homes[:2])}" if homes else ""
+        yield f"no {here} is {text!r}{told}"
+
+
+def conditions(case: Case) -> Iterator[str]:
+    """The columns of each condition that the glossary has for a word of the question are in the query."""
+    for link in case.grounding.chosen:
+        if link.kind != "term" or link.role != "condition":
+            continue
+        term = next((one for one in case.grounding.terms if link.value in one.names), None)
+        if term is None or not term.expression:
+            continue
+        missing = [column for column in case.told(term.expression) if column not in case.columns]
+        if missing and not any(column[1].lower() in case.unread or case.is_alike(column) for column in missing):
+            yield f"{link.text!r} of the question is in no condition ({term.expression})"
+
+
+def _covered(case: Case, link: Link) -> bool:
+    """Whether a longer stretch that is no value says it already."""
+    return any(
+        start <= link.start and link.end <= end and (start, end) != (link.start, link.end)
+        for start, end in case.stretches
+    )
+
+
+def _plain(case: Case) -> bool:
+    return case.kind in ("list", "count", "sum", "average", "by_group", "top_n", "over_time")
+
+
+def _is_written(case: Case, link: Link) -> bool:
+    """Whether a value stands in the query, as it is, in a pattern that it fits, or in a part of it."""
+    wanted = fold(link.value or "")
+    for literal in case.literals:
+        text = fold(literal.name)
+        if text == wanted or text == fold(link.text):
+            return True
+        core = text.strip("%*_? ")
+        if core == fold(link.text):
+            return True
+        if len(core) >= _SHORTEST_PART and core in wanted and (core != text or not _is_whole(case, literal)):
+            return True
+        if len(wanted) >= _SHORTEST_PART and wanted in text and not _is_whole(case, literal):
+            return True
+        if any(mark in text for mark in "%*") and _matches(text, wanted):
+            return True
+    return False
+
+
+def _is_whole(case: Case, literal: exp.Literal) -> bool:
+    """Whether a literal must be all that a column holds."""
+    return any(one.literal is literal and case.names.column(one.other) is not None for one in case.compared)
+
+
+def _holding(case: Case, link: Link) -> list[Compared]:
+    wanted = fold(link.value or "")
+    return [one for one in case.compared if fold(one.literal.name) == wanted]
+
+
+def _by_key(case: Case, links: list[Link]) -> bool:
+    """Whether a key of the rows that the value names is held against something instead."""
+    homes = {link.table for link in links}
+    for one in case.compared:
+        column = case.names.column(one.other)
+        if column is not None and case.is_key(column) and case.keyed(column) in homes:
+            return True
+    return False
+
+
+def _by_neighbour(case: Case, links: list[Link]) -> bool:
+    """Whether a value of the same table beside it, as the last name beside the first, is in the query."""
+    homes = {link.table for link in links}
+    for others in case.stretches.values():
+        between = case.question[min(others[0].end, links[0].end) : max(others[0].start, links[0].start)]
+        if others[0].start == links[0].start or between.strip():
+            continue
+        if any(other.table in homes and other.kind == "value" and _is_written(case, other) for other in others):
+            return True
+    return False
+
+
+def _wanted(case: Case, link: Link) -> str:
+    if link.table is None or link.column is None:
+        return ""
+    sign = "<>" if is_excluded(case.question, link.start) else "="
+    name = qualified(link.table, link.column, case.lexicon.schema.dialect)
+    value = (link.value or "").replace("'", "''")
+    return f" ({name} {sign} '{value}')"
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile("".join(_PATTERNS.get(letter, re.escape(letter)) for letter in text), re.DOTALL)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return _pattern(pattern).fullmatch(text) is not None
+
+
+def _values_of(case: Case) -> dict[Column, frozenset[str]]:
+    """The values of each column whose values are all known."""
+    return _known_values(case.lexicon)
+
+
+@cache
+def _known_values(lexicon: object) -> dict[Column, frozenset[str]]:
+    from agent.linking import Lexicon
+
+    assert isinstance(lexicon, Lexicon)
+    return {
+        (one.table, one.column): frozenset(map(fold, one.values))
+        for one in lexicon.facts.columns
+        if one.complete and one.values
+    }
