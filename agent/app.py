@@ -25,6 +25,7 @@ from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
+from agent.database.skeleton import skeleton
 from agent.doctor import Broken, Check, Finding, examine
 from agent.drafting.approaches import APPROACHES, PLAINEST, Approach, Material, approach_named
 from agent.grounding import Lexicon, ground
@@ -55,14 +56,15 @@ from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
-from procedural.choosing import ranked
+from procedural.choosing import ranked, score
 from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
 from procedural.store import Bucket, SynapseStore
-from procedural.synapse import Synapse
+from procedural.synapse import UNTRIED, Synapse
 
 if TYPE_CHECKING:
     from agent.conversation import Conversation
+    from agent.drafting.crafting import Crafting
     from agent.learning.hard import HardReport
     from agent.learning.questions import Pair
     from agent.learning.runs import Run
@@ -326,6 +328,7 @@ class App:
             model=model or self.model,
             database=self,
             journal=journal or self.journal,
+            craft=self.crafting.craft(partial(self.nearby, arm=arm, other=other), schema=arm.schema),
         ):
             if grown.wants_draft:
                 self.get_model_ready()
@@ -397,14 +400,23 @@ class App:
         )
 
     def recalled(
-        self, understood: Understood, *, arm: Arm = MEMORY, other: Understood | None = None
+        self,
+        understood: Understood,
+        *,
+        arm: Arm = MEMORY,
+        other: Understood | None = None,
+        limit: int | None = None,
     ) -> tuple[Recalled, ...]:
-        """The memories for a question; in a comparison those for an `other` one, the same for all, or none."""
+        """The memories for a question; in a comparison those for an `other` one, the same for all, or none.
+
+        At most `limit`, else as many as the model is shown.
+        """
+        limit = limit or self.settings.recall_limit
         if arm.episodes == "none":
             return ()
         self.get_ready_to_recall()
         if arm.episodes == "favourites":
-            return self._favourites()
+            return self._favourites(limit)
         understood = other or understood
         with self.ledger.connection() as connection:
             misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
@@ -414,16 +426,41 @@ class App:
             tables=understood.intent.tables,
             question=understood.grounding.question,
             masked=understood.masked,
-            limit=self.settings.recall_limit,
+            limit=limit,
             allowed=lambda episode: not (arm.sifted and str(episode.id) in misleading) and self._still_holds(episode),
         )
 
-    def _favourites(self) -> tuple[Recalled, ...]:
+    def nearby(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> tuple[Recalled, ...]:
+        """The memories that are adapted to a question: more than the model is shown, by the same rules."""
+        assert attempt.understood is not None, "an attempt is understood before anything is recalled for it"
+        return self.recalled(attempt.understood, arm=arm, other=other, limit=attempt.effort.adapted)
+
+    @cached_property
+    def crafting(self) -> Crafting:
+        """What code does about drafts beside the model."""
+        from agent.drafting.crafting import Crafting
+
+        return Crafting(
+            levers=self.settings.levers,
+            lexicon=lambda: self.lexicon,
+            understand=self.understand,
+            strength=self._strength,
+        )
+
+    def _strength(self, bucket: str, sql: str) -> float:
+        """How much better the shape of a query did in a bucket than one never tried, in [-1, 1]."""
+        shape = skeleton(sql, self.schema.dialect)
+        with self.ledger.connection() as connection:
+            known = {one.target: one for one in self.synapses.synapses(connection, bucket, kind="skeleton")}
+        found = known.get(shape)
+        return score(found, time.time()) - UNTRIED if found else 0.0
+
+    def _favourites(self, limit: int) -> tuple[Recalled, ...]:
         """The episodes that did best over all buckets, as if there were but one."""
         with self.ledger.connection() as connection:
             pooled = self.synapses.pooled(connection, "episode")
         known = {str(episode.id): episode for episode in self.ledger.episodes()}
-        best = ranked(known, time.time(), here=pooled, same_kind={}, same_tables={})[: self.settings.recall_limit]
+        best = ranked(known, time.time(), here=pooled, same_kind={}, same_tables={})[:limit]
         why = "a favourite of all buckets"
         return tuple(Recalled(known[choice.candidate], 1.0, "family", why) for choice in best)
 

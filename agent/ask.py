@@ -39,11 +39,12 @@ class Journal(Protocol):
 class Craft:
     """What code does about drafts beside the model. Each part may be left out; then drafts are taken as they are.
 
-    `adapt` makes drafts of recalled episodes without a model. `mend` gives a query with names and dialect put right,
-    and what was changed, in words. `doubt` says what of the question a query leaves out or makes up. `weigh` gives
-    each draft its confidence.
+    `nearby` recalls episodes to adapt, and `adapt` makes drafts of them without a model. `mend` gives a query with
+    names and dialect put right, and what was changed, in words. `doubt` says what of the question a query leaves out
+    or makes up. `weigh` gives each draft its confidence.
     """
 
+    nearby: Callable[[Attempt], tuple[Recalled, ...]] = lambda _attempt: ()
     adapt: Callable[[Attempt], Iterable[Draft]] = lambda _attempt: ()
     mend: Callable[[Attempt, str], tuple[str, tuple[str, ...]]] = lambda _attempt, sql: (sql, ())
     doubt: Callable[[Attempt, Draft], tuple[Doubt, ...]] = lambda _attempt, _draft: ()
@@ -84,6 +85,7 @@ def ask(
         chosen = approach(attempt)
         attempt = attempt.taking(chosen)
         journal.start(attempt)
+        attempt = attempt.grown(nearby=craft.nearby(attempt))
         for draft in craft.adapt(attempt):
             attempt = attempt.drafted(_judge(attempt, draft, database, craft))
         attempt = craft.weigh(attempt)

@@ -92,6 +92,7 @@ class Draft:
     broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
     written. `origin` says who wrote it: the model, code that adapted `episode` (its id), or a habit. `notes` are what
     code changed in what was written, in words; `doubts` what of the question the query leaves out or makes up.
+    `strain` is how far an adapted query was bent, 0 for other literals only; `support` how many episodes gave it.
     `confidence` is the chance in [0, 1] that the result is right, None where it was not weighed.
     """
 
@@ -106,7 +107,13 @@ class Draft:
     episode: str = ""
     notes: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    strain: float = 0.0
+    support: int = 1
     confidence: float | None = None
+
+    def supported(self, *, strain: float) -> Draft:
+        """The same draft, given by another episode as well, which had to be bent so far for it."""
+        return replace(self, support=self.support + 1, strain=min(self.strain, strain))
 
     @property
     def complaint(self) -> str:
@@ -143,7 +150,8 @@ class Attempt:
     """Everything about one try: what the model saw is what is stored, audited and learned from.
 
     `status` is None while the attempt is open. `habit` names the habit that answered. `approach` is empty, and no
-    model was shown anything, where a habit answered or the question was declined. `out_of_reach`: the model or the
+    model was shown anything, where a habit answered or the question was declined. `recalled` are the episodes that the
+    model is shown, `nearby` those that were adapted, most of which are the same. `out_of_reach`: the model or the
     database could not be reached, so the attempt says nothing about the question, though one of several drafts may
     have answered it. `recall_seconds` and `total_seconds` are wall time.
     """
@@ -153,6 +161,7 @@ class Attempt:
     model: str
     understood: Understood | None = None
     recalled: tuple[Recalled, ...] = ()
+    nearby: tuple[Recalled, ...] = ()
     recall_seconds: float = 0.0
     approach: str = ""
     why: str = ""

@@ -1,0 +1,117 @@
+"""What code does about drafts beside the model, as the levers say, put together for the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from agent.ask import Craft
+from agent.attempt import Attempt, Doubt, Draft, Understood
+from agent.linking import Lexicon
+from agent.models.port import Reply
+from agent.settings import Levers
+from memory.episode import Episode
+from memory.recall import Recalled
+
+if TYPE_CHECKING:
+    from agent.drafting.adapting import Remembered
+
+_MOST_READ = 4_096
+_TOO_STRAINED = 4.0
+"""An adapted query that was bent so far says nothing about the question."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """How the questions of episodes are read, under one lexicon."""
+
+    lexicon: Lexicon | None = None
+    remembered: dict[tuple[UUID, str], Remembered] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crafting:
+    """Makes the `Craft` of each question. `nearby` recalls episodes to adapt, at most so many; `strength` says how well
+    the shape of a query did in a bucket (see `agent.drafting.weighing.Strength`).
+
+    What is read from episodes is kept between questions for as long as `lexicon` gives the same one.
+    """
+
+    levers: Levers
+    lexicon: Callable[[], Lexicon]
+    understand: Callable[[str], Understood]
+    strength: Callable[[str, str], float] = lambda _bucket, _sql: 0.0
+    _read: _Read = field(default_factory=_Read, init=False, repr=False, compare=False)
+
+    def craft(self, nearby: Callable[[Attempt], tuple[Recalled, ...]], *, schema: bool = True) -> Craft:
+        """Everything that the levers allow. Where the schema is not shown, code gives nothing of it away."""
+        if not schema:
+            return Craft()
+        levers = self.levers
+        usual = Craft()
+        return Craft(
+            nearby=nearby if levers.adapt else usual.nearby,
+            adapt=self.adapt if levers.adapt else usual.adapt,
+            mend=self.mend if levers.dialect or levers.names else usual.mend,
+            doubt=self.doubt if levers.coverage else usual.doubt,
+            weigh=self.weigh if levers.weigh else usual.weigh,
+        )
+
+    def adapt(self, attempt: Attempt) -> Iterable[Draft]:
+        """A draft for each different query that the nearby episodes give, in their order."""
+        from agent.drafting.adapting import adapt
+
+        assert attempt.understood is not None, "an attempt is understood before it is adapted"
+        found: dict[str, Draft] = {}
+        lexicon = self.lexicon()
+        for recalled in attempt.nearby:
+            fitted = adapt(self._remembered(recalled.episode, lexicon), attempt.understood, lexicon=lexicon)
+            if fitted is None or fitted.strain > _TOO_STRAINED:
+                continue
+            known = found.get(fitted.sql)
+            if known is None:
+                found[fitted.sql] = Draft(
+                    None,
+                    Reply(fitted.sql),
+                    sql=fitted.sql,
+                    origin="adapted",
+                    episode=str(recalled.episode.id),
+                    notes=fitted.notes,
+                    strain=fitted.strain,
+                )
+            else:
+                found[fitted.sql] = known.supported(strain=fitted.strain)
+        return tuple(found.values())
+
+    def mend(self, attempt: Attempt, sql: str) -> tuple[str, tuple[str, ...]]:
+        from agent.drafting.mending import mend
+
+        linked = attempt.understood.grounding.tables if attempt.understood else ()
+        schema, levers = self.lexicon().schema, self.levers
+        return mend(sql, schema=schema, linked=linked, dialect=levers.dialect, names=levers.names)
+
+    def doubt(self, attempt: Attempt, draft: Draft) -> tuple[Doubt, ...]:
+        from agent.drafting.coverage import doubts
+
+        assert attempt.understood is not None, "an attempt is understood before it is drafted"
+        return doubts(attempt.understood, draft.sql, draft.result, lexicon=self.lexicon())
+
+    def weigh(self, attempt: Attempt) -> Attempt:
+        from agent.drafting.weighing import read_weights, weighed
+
+        bucket = attempt.understood.bucket if attempt.understood else ""
+        return weighed(attempt, weights=read_weights(), strength=lambda sql: self.strength(bucket, sql))
+
+    def _remembered(self, episode: Episode, lexicon: Lexicon) -> Remembered:
+        from agent.drafting.adapting import remembered
+
+        read = self._read
+        if read.lexicon is not lexicon or len(read.remembered) > _MOST_READ:
+            read.lexicon = lexicon
+            read.remembered.clear()
+        key = (episode.id, episode.question)
+        if key not in read.remembered:
+            read.remembered[key] = remembered(episode, self.understand(episode.question), lexicon)
+        return read.remembered[key]

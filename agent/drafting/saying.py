@@ -1,0 +1,166 @@
+"""What a question speaks of, in the order in which it does: rows and values, amounts, conditions, literals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.drafting.literals import Column
+from agent.keys import qualified
+from agent.linked import Grounding, Link
+from agent.linking import Lexicon
+from agent.periods import grain_of
+
+_BETWEEN_NAME_AND_VALUE = re.compile(
+    r"[\s\"'\u201c\u201d\u2018\u2019,:()-]*(?:(?:the|called|named)\s+)?\Z", re.IGNORECASE
+)
+_AGGREGATES = (
+    ("AVG", re.compile(r"\b(?:average|averages|averaged|averaging|mean|avg|typical|typically|on average)\b", re.I)),
+    ("COUNT", re.compile(r"\b(?:how many|number of|count of|counts?|how often)\b|#\s?of", re.I)),
+    ("SUM", re.compile(r"\b(?:total|totals|sum|sums|altogether|combined|overall|in all|how much)\b", re.I)),
+)
+_WHOSE = re.compile(r"(?:['\u2019]s|s['\u2019])?\s+")
+_NAME = re.compile(r"names?", re.IGNORECASE)
+_DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.IGNORECASE)
+_GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
+_KEY_ASKED = re.compile(r"\b(?:numbers?|nos?|ids?|codes?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Rows of a table, or values of one of its columns, that a question asks about or groups by."""
+
+    table: str
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}" if self.column else self.table
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a question speaks of. SQL is in the writing of `canonical`.
+
+    `measures` are expressions over amounts, `conditions` those of glossary terms. `values` link to stored values or
+    keys, `numbers` to nothing. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` that
+    different ones are counted; `grain` the unit of time that is grouped by.
+    """
+
+    things: tuple[Thing, ...]
+    measures: tuple[str, ...]
+    conditions: tuple[str, ...]
+    values: tuple[Link, ...]
+    numbers: tuple[Link, ...]
+    aggregates: frozenset[str]
+    distinct: bool
+    grain: str | None
+
+
+def said(grounding: Grounding, lexicon: Lexicon) -> Said:
+    """Read what a question speaks of off its links. A table whose row is named beside it is not asked about itself."""
+    dialect = lexicon.schema.dialect
+    expressions = {term.names[0]: term.expression for term in lexicon.glossary if term.expression}
+    things: list[Thing] = []
+    measures: list[str] = []
+    conditions: list[str] = []
+    values: list[Link] = []
+    numbers: list[Link] = []
+    for link in grounding.chosen:
+        expression = expressions.get(link.value or "") if link.kind == "term" else None
+        if link.kind == "value" or (link.kind == "number" and link.column is not None):
+            if link.table is not None:
+                values.append(link)
+        elif link.kind == "number":
+            numbers.append(link)
+        elif link.verb and link.role != "amount":
+            continue
+        elif link.role == "condition":
+            if expression:
+                conditions.append(canonical(expression, dialect))
+        elif link.role in ("measure", "aggregate") and expression:
+            measures.append(canonical(expression, dialect))
+        elif link.role == "amount" and link.table and link.column:
+            measures.append(canonical(qualified(link.table, link.column, dialect), dialect))
+        elif link.kind == "table" or (link.role == "entity" and link.column):
+            if link.table and not _is_named(link, grounding, lexicon) and not _qualifies(link, grounding):
+                things.append(Thing(link.table))
+        elif link.kind in ("column", "term") and link.table and link.column and not _NAME.fullmatch(link.text):
+            named = link.column in display(link.table, lexicon)
+            things.append(Thing(link.table, None if named else link.column))
+    return Said(
+        tuple(dict.fromkeys(things)),
+        tuple(dict.fromkeys(measures)),
+        tuple(dict.fromkeys(conditions)),
+        tuple(values),
+        tuple(numbers),
+        frozenset(name for name, pattern in _AGGREGATES if pattern.search(grounding.question)),
+        _DISTINCT.search(grounding.question) is not None,
+        grain_of(grounding.question),
+    )
+
+
+def canonical(expression: str, dialect: str) -> str:
+    """SQL of an expression in one writing, all names in quotes, so that two can be compared as text.
+
+    It comes back as it is where it cannot be read.
+
+    >>> canonical('sum( "Orders" . Freight )', "sqlite")
+    'SUM("Orders"."Freight")'
+    """
+    from sqlglot import parse_one
+    from sqlglot.errors import SqlglotError
+
+    from agent.database.dialects import dialect as read_dialect
+
+    try:
+        return parse_one(expression, read=read_dialect(dialect)).sql(
+            read_dialect(dialect), comments=False, identify=True
+        )
+    except (SqlglotError, RecursionError):
+        return expression
+
+
+def display(table: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """The columns that show a row of a table to people: what it is called, first and last names together, else its key.
+
+    What the glossary calls such a row comes first.
+    """
+    keys = lexicon.primary_keys.get(table, ())
+    named = [c for t, c in _in_order(lexicon.naming, lexicon) if t == table and c not in keys]
+    dialect = lexicon.schema.dialect
+    told = {canonical(term.expression, dialect) for term in lexicon.glossary if term.expression}
+    called = (c for c in named if canonical(qualified(table, c, dialect), dialect) in told)
+    first = next(called, next(iter(named), None))
+    if first is None:
+        return keys
+    if _GIVEN_NAMES.search(first):
+        return tuple(c for c in named if _GIVEN_NAMES.search(c))
+    return (first,)
+
+
+def _in_order(columns: Iterable[Column], lexicon: Lexicon) -> list[Column]:
+    wanted = set(columns)
+    return [(t.name, c.name) for t in lexicon.schema.tables for c in t.columns if (t.name, c.name) in wanted]
+
+
+def _qualifies(link: Link, grounding: Grounding) -> bool:
+    """Whether a table only says whose column comes next: the `category` of `category description`."""
+    after = (other for other in grounding.chosen if other.start >= link.end and other.table == link.table)
+    column = next((other for other in after if other.column is not None and other.kind in ("column", "term")), None)
+    return column is not None and _WHOSE.fullmatch(grounding.question[link.end : column.start]) is not None
+
+
+def _is_named(link: Link, grounding: Grounding, lexicon: Lexicon) -> bool:
+    """Whether a row of the table is named right beside it: `the customer Ana`, `Produce category`, `order 10248`."""
+    for other in grounding.chosen:
+        if other.table != link.table or other.column is None or other.kind not in ("value", "number"):
+            continue
+        home = (other.table, other.column)
+        if home not in lexicon.naming and other.column not in lexicon.primary_keys.get(other.table or "", ()):
+            continue
+        first, last = (link, other) if link.end <= other.start else (other, link)
+        gap = _KEY_ASKED.sub("", grounding.question[first.end : last.start])
+        if first.end <= last.start and _BETWEEN_NAME_AND_VALUE.match(gap):
+            return True
+    return False
