@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _SEVERAL = re.compile(
     r"\b(?:several|multiple|more than once|repeated\w*|twice|duplicates?|same|shared?)\b", re.IGNORECASE
 )
-    r"\b(?:several|multiple|more than once|repeated\w*|twice|duplicates?|same|shared?)\b", re.IGNORECASE
-)
 _PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NODES: Mapping[str, type[exp.Binary]] = {
