@@ -25,20 +25,24 @@ Names = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class Source:
+    """One source of rows: what it is called in the query, its columns, and its table where it is one."""
+
     label: str
     columns: Names
     table: Table | None = None
 
 
 @dataclass(slots=True)
-class _Scope:
-    outer: _Scope | None = None
-    sources: dict[str, _Source] = field(default_factory=dict)
+class Scope:
+    """What names mean in one SELECT: its sources by folded name, its aliases, and the scope around it."""
+
+    outer: Scope | None = None
+    sources: dict[str, Source] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
-    def around(self) -> Iterator[_Scope]:
-        scope: _Scope | None = self
+    def around(self) -> Iterator[Scope]:
+        scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.outer
@@ -91,7 +95,7 @@ class Resolver:
 
     # Queries: each gives the names of its output columns
 
-    def _query(self, node: exp.Expr, ctes: _Ctes, outer: _Scope | None) -> Names:
+    def _query(self, node: exp.Expr, ctes: _Ctes, outer: Scope | None) -> Names:
         ctes = self._with(node, ctes, outer)
         if isinstance(node, exp.SetOperation):
             return self._set_operation(node, ctes, outer)
@@ -105,7 +109,7 @@ class Resolver:
             return self._select(node, ctes, outer)
         raise QueryRejected(f"A {node.key} cannot stand here; write one SELECT.", rule="shape")
 
-    def _with(self, node: exp.Expr, ctes: _Ctes, outer: _Scope | None) -> _Ctes:
+    def _with(self, node: exp.Expr, ctes: _Ctes, outer: Scope | None) -> _Ctes:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -127,7 +131,7 @@ class Resolver:
                 bound[key] = self._renamed(self._query(cte.this, bound, outer), alias)
         return bound
 
-    def _set_operation(self, node: exp.SetOperation, ctes: _Ctes, outer: _Scope | None) -> Names:
+    def _set_operation(self, node: exp.SetOperation, ctes: _Ctes, outer: Scope | None) -> Names:
         arms = _arms(node)
         outputs = [self._query(arm, ctes, outer) for arm in arms]
         for operation in _operations(node):
@@ -137,15 +141,15 @@ class Resolver:
         return outputs[0]
 
     def _trailing(
-        self, node: exp.Expr, outputs: Names, ctes: _Ctes, outer: _Scope | None, *, but: tuple[str, ...]
+        self, node: exp.Expr, outputs: Names, ctes: _Ctes, outer: Scope | None, *, but: tuple[str, ...]
     ) -> None:
-        scope = _Scope(outer, {"": _Source("the result", outputs)})
+        scope = Scope(outer, {"": Source("the result", outputs)})
         for name, value in node.args.items():
             if name not in but:
                 self._values_of(value, scope, ctes)
 
-    def _values(self, node: exp.Values, ctes: _Ctes, outer: _Scope | None) -> Names:
-        scope = _Scope(outer)
+    def _values(self, node: exp.Values, ctes: _Ctes, outer: Scope | None) -> Names:
+        scope = Scope(outer)
         width = 0
         for row in node.expressions:
             width = max(width, len(row.expressions) if isinstance(row, exp.Tuple) else 1)
@@ -153,8 +157,8 @@ class Resolver:
         names = [f"column{number}" for number in range(1, width + 1)]
         return dict(zip(names, names, strict=True))
 
-    def _select(self, node: exp.Select, ctes: _Ctes, outer: _Scope | None) -> Names:
-        scope = _Scope(outer)
+    def _select(self, node: exp.Select, ctes: _Ctes, outer: Scope | None) -> Names:
+        scope = Scope(outer)
         conditions: list[exp.Expr] = []
         clause = node.args.get("from_")
         if clause is not None:
@@ -173,7 +177,7 @@ class Resolver:
                 self._values_of(value, scope, ctes)
         return self._outputs(node, scope)
 
-    def _outputs(self, node: exp.Select, scope: _Scope) -> Names:
+    def _outputs(self, node: exp.Select, scope: Scope) -> Names:
         outputs: dict[str, str] = {}
         for projection in node.expressions:
             if isinstance(projection, exp.Star):
@@ -212,7 +216,7 @@ class Resolver:
 
     # Sources
 
-    def _join(self, join: exp.Expr, scope: _Scope, ctes: _Ctes, conditions: list[exp.Expr]) -> None:
+    def _join(self, join: exp.Expr, scope: Scope, ctes: _Ctes, conditions: list[exp.Expr]) -> None:
         self._relation(join.this, scope, ctes, conditions)
         for name, value in join.args.items():
             if name == "using":
@@ -221,7 +225,7 @@ class Resolver:
             elif name != "this" and isinstance(value, exp.Expr):
                 conditions.append(value)
 
-    def _relation(self, node: exp.Expr, scope: _Scope, ctes: _Ctes, conditions: list[exp.Expr]) -> None:
+    def _relation(self, node: exp.Expr, scope: Scope, ctes: _Ctes, conditions: list[exp.Expr]) -> None:
         alias = node.args.get("alias")
         if isinstance(node, exp.Table):
             source = self._table(node, ctes)
@@ -239,14 +243,14 @@ class Resolver:
             else:
                 outputs = self._query(_without_joins(node), ctes, scope.outer)
             named = alias.this if alias is not None else None
-            source = _Source(named.name if named is not None else "the subquery", self._renamed(outputs, alias))
+            source = Source(named.name if named is not None else "the subquery", self._renamed(outputs, alias))
             self._add(node, named, source, scope)
         else:
             raise _no_table_function(node)
         for join in node.args.get("joins") or ():
             self._join(join, scope, ctes, conditions)
 
-    def _add(self, node: exp.Expr, identifier: exp.Expr | None, source: _Source, scope: _Scope) -> None:
+    def _add(self, node: exp.Expr, identifier: exp.Expr | None, source: Source, scope: Scope) -> None:
         key = self._key(identifier) or f"\x00{len(scope.sources)}"
         if key in scope.sources:
             raise QueryRejected(
@@ -254,7 +258,7 @@ class Resolver:
             )
         scope.sources[key] = source
 
-    def _table(self, node: exp.Table, ctes: _Ctes) -> _Source:
+    def _table(self, node: exp.Table, ctes: _Ctes) -> Source:
         self._seen.add(id(node))
         alias = node.args.get("alias")
         if not isinstance(node.this, exp.Identifier):
@@ -262,7 +266,7 @@ class Resolver:
         key, namespace = self._key(node.this), self._key(node.args.get("db"))
         label = alias.name if alias is not None else node.name
         if not namespace and key in ctes:
-            return _Source(label, self._renamed(ctes[key], alias))
+            return Source(label, self._renamed(ctes[key], alias))
         table = self._find(key, namespace)
         if table is None or node.args.get("catalog") is not None:
             raise self._unknown_table(node)
@@ -270,7 +274,7 @@ class Resolver:
         if not namespace and table.name.startswith(f"{table.namespace}."):
             _qualify(node, table)
         columns = {self._real(column.name): column.name for column in table.columns}
-        return _Source(label, self._renamed(columns, alias), table)
+        return Source(label, self._renamed(columns, alias), table)
 
     def _find(self, key: str, namespace: str) -> Table | None:
         if not namespace:
@@ -297,12 +301,12 @@ class Resolver:
 
     # Expressions
 
-    def _values_of(self, value: Any, scope: _Scope, ctes: _Ctes) -> None:
+    def _values_of(self, value: Any, scope: Scope, ctes: _Ctes) -> None:
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, exp.Expr):
                 self._expression(item, scope, ctes)
 
-    def _expression(self, node: exp.Expr, scope: _Scope, ctes: _Ctes) -> None:
+    def _expression(self, node: exp.Expr, scope: Scope, ctes: _Ctes) -> None:
         waiting = [node]
         while waiting:
             node = waiting.pop()
@@ -313,50 +317,55 @@ class Resolver:
             else:
                 waiting.extend(node.iter_expressions(reverse=True))
 
-    def _column(self, node: exp.Column, scope: _Scope) -> None:
+    def _column(self, node: exp.Column, scope: Scope) -> None:
         self._seen.add(id(node))
+        problem = self._problem(node, scope)
+        if problem is not None:
+            raise problem
+
+    def _problem(self, node: exp.Column, scope: Scope) -> QueryRejected | None:
+        """Why a column is not there, None where it is."""
         if node.args.get("catalog") is not None:
-            raise QueryRejected(f"Write {node.name} with its table only.", rule="unknown_column")
+            return QueryRejected(f"Write {node.name} with its table only.", rule="unknown_column")
         qualifier = node.args.get("table")
         if qualifier is None:
-            self._bare(node, scope)
-            return
+            return None if self._is_known(node, scope) else self._unknown_column(node, scope, None)
         source = self._source(qualifier, scope)
         namespace = node.args.get("db")
         if source is None or (
             namespace is not None
             and self._key(namespace) != ("main" if not self._exact else source.table and source.table.namespace)
         ):
-            raise self._unknown_source(node, scope)
+            return self._unknown_source(node, scope)
         if isinstance(node.this, exp.Star):
-            if self._key(qualifier) not in scope.sources:
-                raise self._unknown_source(node, scope)
-            return
+            return self._unknown_source(node, scope) if self._key(qualifier) not in scope.sources else None
         if self._key(node.this) not in source.columns and not self._is_rowid(node.this, source):
-            raise self._unknown_column(node, scope, source)
+            return self._unknown_column(node, scope, source)
+        return None
 
-    def _bare(self, node: exp.Column, scope: _Scope) -> None:
+    def _is_known(self, node: exp.Column, scope: Scope) -> bool:
+        """Whether a bare name is one of the select list, or of a column of the sources in reach."""
         key = self._key(node.this)
         if key in scope.aliases:
-            return
-        for around in scope.around():
-            for name, source in around.sources.items():
-                if key in source.columns or self._is_rowid(node.this, source) or (self._exact and key == name):
-                    return
-        raise self._unknown_column(node, scope, None)
+            return True
+        return any(
+            key in source.columns or self._is_rowid(node.this, source) or (self._exact and key == name)
+            for around in scope.around()
+            for name, source in around.sources.items()
+        )
 
-    def _using(self, identifier: exp.Expr, scope: _Scope) -> None:
+    def _using(self, identifier: exp.Expr, scope: Scope) -> None:
         name = identifier.this if isinstance(identifier, exp.Column) else identifier
         if isinstance(identifier, exp.Column):
             self._seen.add(id(identifier))
         if not any(self._key(name) in source.columns for source in scope.sources.values()):
             raise self._unknown_column(exp.column(name.copy()), scope, None)
 
-    def _source(self, qualifier: exp.Expr, scope: _Scope) -> _Source | None:
+    def _source(self, qualifier: exp.Expr, scope: Scope) -> Source | None:
         key = self._key(qualifier)
         return next((around.sources[key] for around in scope.around() if key in around.sources), None)
 
-    def _is_rowid(self, identifier: exp.Expr, source: _Source) -> bool:
+    def _is_rowid(self, identifier: exp.Expr, source: Source) -> bool:
         return (
             not self._exact
             and source.table is not None
@@ -364,14 +373,14 @@ class Resolver:
             and fold(identifier.name) in _ROWID
         )
 
-    def _unknown_source(self, node: exp.Column, scope: _Scope) -> QueryRejected:
+    def _unknown_source(self, node: exp.Column, scope: Scope) -> QueryRejected:
         labels = [source.label for around in scope.around() for source in around.sources.values()]
         known = f"It has {self._list(labels)}." if labels else "It reads no table."
         return QueryRejected(
             f"{node.sql(self._dialect)}: nothing in the query is called {node.table}. {known}", rule="unknown_source"
         )
 
-    def _unknown_column(self, node: exp.Column, scope: _Scope, source: _Source | None) -> QueryRejected:
+    def _unknown_column(self, node: exp.Column, scope: Scope, source: Source | None) -> QueryRejected:
         sources = [one for around in scope.around() for one in around.sources.values()]
         mine = [source] if source is not None else sources
         written = node.sql(self._dialect)
@@ -401,7 +410,7 @@ class Resolver:
             said.append(f"A text value is written in single quotes: '{text}'.")
         return QueryRejected(" ".join(said), rule="unknown_column")
 
-    def _title(self, source: _Source) -> str:
+    def _title(self, source: Source) -> str:
         if source.table is None or fold(source.table.name) == fold(source.label):
             return self._list([source.label]) if source.label not in ("the result", "the subquery") else source.label
         return f"{self._list([source.table.name])} ({source.label})"
