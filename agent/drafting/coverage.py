@@ -40,17 +40,25 @@ def doubts(understood: Understood, sql: str, result: Result | None = None, *, le
 
 
 def _rules(*, english: bool) -> tuple[tuple[str, Rule], ...]:
-    from agent.drafting.covering import dates, madeup, numbers, shapes, sources, values
+    from agent.drafting.covering import dates, madeup, numbers, shapes, soundness, sources, values
 
     anywhere: tuple[tuple[str, Rule], ...] = (
         ("value", values.values),
         ("value", values.stored),
+        ("value", values.patterns),
         ("condition", values.conditions),
         ("comparison", numbers.comparisons),
         ("number", numbers.numbers),
         ("limit", numbers.limits),
+        ("limit", numbers.extremes),
         ("made up", madeup.made_up),
         ("time", dates.times),
+        ("time", soundness.dates),
+        ("join", soundness.joins),
+        ("scope", soundness.scopes),
+        ("comparison", soundness.ranges),
+        ("measure", soundness.keys_added),
+        ("grouping", soundness.loose_columns),
     )
     return (
         anywhere
@@ -61,6 +69,17 @@ def _rules(*, english: bool) -> tuple[tuple[str, Rule], ...]:
             ("measure", shapes.measures),
             ("grouping", shapes.groups),
             ("columns", shapes.shown),
+            ("columns", shapes.truths),
+            ("columns", shapes.named),
+            ("columns", shapes.repeated),
+            ("grouping", shapes.split_by),
+            ("direction", shapes.both_ends),
+            ("comparison", numbers.shared),
+            ("comparison", numbers.units),
+            ("tables", sources.pairs),
+            ("tables", sources.needless),
+            ("measure", shapes.counted),
+            ("measure", shapes.negative),
             ("tables", sources.tables),
             ("fan-out", sources.fan_out),
             ("empty", shapes.empty),

@@ -137,6 +137,11 @@ class Case:
         return frozenset(found)
 
     @cached_property
+    def reads_views(self) -> bool:
+        """Whether the query reads what other queries make: which tables those read cannot be told."""
+        return any(table.is_view and table.name in self.names.tables for table in self.lexicon.schema.tables)
+
+    @cached_property
     def unread(self) -> frozenset[str]:
         """Names of columns that could not be told to be real ones."""
         return frozenset(

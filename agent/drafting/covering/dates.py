@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
+from sqlglot import exp
+
 from agent.drafting.covering.case import Case, is_denied
 from agent.drafting.literals import Column
 from agent.drafting.operands import Compared, DatePart, conjunction
 from agent.drafting.times import Atom, Bounds, Clock, Part, bounds, fits_clock, months_in, split_clock, union
+from agent.keys import qualified
 from agent.periods import Period, filter_sql
 
 _PART_OF = re.compile(
@@ -42,19 +45,23 @@ def times(case: Case) -> Iterator[str]:
         if not _is_written(case, period):
             yield f"{period.text!r} of the question is in no condition{_wanted(case, period)}"
             return
-    period = meant[0]
-    if len(meant) != 1 or not found or _PART_OF.search(case.question[: period.start]):
+    yield from _other_column(case, found)
+    if not found or any(is_denied(timed.compared.node) for timed in found):
+        return
+    if any(_PART_OF.search(case.question[: period.start]) for period in meant):
         return
     groups: dict[object, list[_Timed]] = {}
     for timed in found:
         groups.setdefault((id(conjunction(timed.compared.node)), timed.date.column), []).append(timed)
-    if any(is_denied(timed.compared.node) for timed in found):
-        return
     ends = _ends(case, found[0].date.column)
     kept = [_kept(group) for group in groups.values()]
     stretches = [_clamped(one, ends) for one in kept if one is not None]
     if len(stretches) < len(kept):
         return
+    if len(meant) > 1:
+        yield from _each(case, stretches, ends)
+        return
+    period = meant[0]
     whole = _clamped(Bounds(period.since, period.until, period.month), ends)
     if whole in stretches or _together(stretches) == whole:
         wrong = [timed for timed in found if not _on_the_day(case, timed)]
@@ -64,6 +71,52 @@ def times(case: Case) -> Iterator[str]:
         return
     if len(groups) == 1:
         yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
+
+
+def _each(case: Case, stretches: Sequence[Bounds], ends: Bounds) -> Iterator[str]:
+    """Several times, each of which has its own stretch, unless the query goes by time anyway."""
+    meant = case.grounding.periods
+    if _parts(case) - {"day"} or any(period.month is not None for period in meant):
+        return
+    wholes = [_clamped(Bounds(period.since, period.until), ends) for period in meant]
+    for period, whole in zip(meant, wholes, strict=True):
+        if whole not in stretches and not any(other != whole and _lies_in(other, whole) for other in wholes):
+            yield f"no condition keeps just the days of {period.text!r}{_wanted(case, period)}"
+            return
+
+
+def _lies_in(one: Bounds, other: Bounds) -> bool:
+    if one.since is None or one.until is None or other.since is None or other.until is None:
+        return False
+    return other.since <= one.since and one.until <= other.until
+
+
+def _parts(case: Case) -> set[str]:
+    """The parts of dates that the query shows or groups by."""
+    held = {id(one.other) for one in case.compared}
+    return {
+        found.part
+        for node in case.tree.find_all(exp.Anonymous, exp.Cast, exp.Extract, exp.Div)
+        if id(node) not in held and node.find_ancestor(exp.Where) is None and node.find_ancestor(exp.If) is None
+        if (found := case.names.date_part(node)) is not None
+    }
+
+
+def _other_column(case: Case, found: Sequence[_Timed]) -> Iterator[str]:
+    """A time bounds another date than the one that the words around it name."""
+    used = {timed.date.column for timed in found}
+    if len(used) != 1:
+        return
+    column = next(iter(used))
+    words = {(one.table, one.column): one.words for one in case.lexicon.date_columns}
+    own = words.get(column, frozenset())
+    if not own or own & case.said:
+        return
+    for other, theirs in words.items():
+        if other[0] == column[0] and theirs and theirs <= case.said:
+            here, there = (qualified(*one, case.lexicon.schema.dialect) for one in (column, other))
+            yield f"the question does not speak of {here}, but of {there}"
+            return
 
 
 def _ends(case: Case, column: Column) -> Bounds:

@@ -30,7 +30,7 @@ def made_up(case: Case) -> Iterator[str]:
             continue
         if case.names.ranks(one.other) or _in_glossary(case, one.literal):
             continue
-        if _stands_for_a_value(case, one) or _stands_in(one.other, one.literal.name):
+        if _stands_for_a_value(case, one) or _stands_in(one.other, one.literal.name) or _is_reckoned(one.other):
             continue
         number = number_in(one.literal.name)
         if len(one.literal.name) > _SHORT and one.literal.name in case.question:
@@ -57,6 +57,12 @@ def _stands_for_a_value(case: Case, one: Compared) -> bool:
 def _stands_in(node: exp.Expr, text: str) -> bool:
     """Whether the other side may be that text by itself, as in COALESCE."""
     return any(inner.name == text for inner in node.find_all(exp.Literal))
+
+
+def _is_reckoned(node: exp.Expr) -> bool:
+    """Whether several columns make one number, whose size nobody says."""
+    adds = node.find(exp.Add, exp.Sub, exp.Mul, exp.Div) is not None
+    return adds and node.find(exp.Literal) is not None
 
 
 def _where(one: Compared) -> str:

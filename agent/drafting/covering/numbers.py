@@ -8,14 +8,30 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case
+from agent.drafting.covering.case import Case, name_of
 from agent.drafting.literals import number_in
 from agent.drafting.operands import Compared
 from agent.linked import Comparison
+from agent.quantities import superlatives
 
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEXT = {"<": ("<=", -1), "<=": ("<", 1), ">": (">=", 1), ">=": (">", -1)}
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
+_FEW = 2
+_HUNDRED = Decimal(100)
+_BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_LINED_UP = re.compile(
+    r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+)\b"
+    r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(r"\b(?:first|last|full)(?:\s+and\s+last)?\s+names?\b", re.IGNORECASE)
+_SHARED = re.compile(
+    r"\b(?:several|multiple|same|share[sd]?|duplicates?|more than (?:one|once)|twice(?! as)|in common|repeat\w*)\b",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
+_FEW = 2
 _HUNDRED = Decimal(100)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
@@ -70,7 +86,7 @@ def limits(case: Case) -> Iterator[str]:
     if wanted == 1:
         if last is not None and last > 1 and not _is_said(case, last):
             yield f"the question asks for one row, not for LIMIT {last}"
-        elif case.kind == "top_n" and not case.says(_LINED_UP) and not _keeps_few(case):
+        elif case.kind == "top_n" and not _is_lined_up(case) and not _keeps_few(case):
             yield "the question asks for one row only (ORDER BY ... LIMIT 1)"
         return
     if wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
@@ -83,6 +99,69 @@ def limits(case: Case) -> Iterator[str]:
     named = f"{link.text!r} of the question" if link is not None else f"{wanted} rows"
     there = f", not LIMIT {last}" if last is not None else ""
     yield f"{named} asks for LIMIT {wanted}{there}"
+
+
+def extremes(case: Case) -> Iterator[str]:
+    """Only the first of each group, or what goes beyond the average, is kept where the question says so."""
+    nodes = (exp.Limit, exp.Fetch, exp.Window, exp.All, exp.Not, exp.Exists, exp.Order)
+    if case.kind in ("top_n", "top_per_group") and not _is_lined_up(case):
+        without = nodes[:-1] if case.kind == "top_per_group" else nodes
+        if case.tree.find(*without) is None and not case.called & {"min", "max"} and not _is_held_by_hand(case):
+            yield "nothing in the query keeps the rows that the question asks for (ORDER BY ... LIMIT, RANK or MAX)"
+    if case.kind == "versus_average" and "avg" not in case.called and case.tree.find(exp.Div) is None:
+        yield "the average that the question speaks of is not in the query (AVG in a subquery)"
+    if case.kind == "versus_average" and case.tree.find(exp.GT, exp.LT, exp.GTE, exp.LTE, exp.Sub) is None:
+        yield "nothing is held against the average"
+    counted = any(link.kind == "number" for link in case.asked)
+    if case.kind == "share" and not counted and case.tree.find(exp.Div) is None and "avg" not in case.called:
+        yield "a share is one amount divided by another"
+
+
+def shared(case: Case) -> Iterator[str]:
+    """What several rows have in common is found by counting them or by holding them against each other."""
+    if case.kind != "having" or not case.says(_SHARED) or _is_held_by_hand(case):
+        return
+    counts = any(case.names.counts(one.other) for one in case.compared)
+    twice = any(len(set(read)) < len(read) for select in case.selects if (read := case.tables_of(select)))
+    inner = case.tree.find(exp.Having, exp.Exists, exp.Window, exp.SetOperation, exp.In) is not None
+    plain = all(len(case.sources(select)) == len(case.tables_of(select)) for select in case.selects)
+    if plain and not counts and not twice and not inner:
+        yield "nothing in the query keeps those that several rows share (HAVING COUNT(*) > 1)"
+
+
+def units(case: Case) -> Iterator[str]:
+    """`more than 200 units` are not as many rows."""
+    for said in case.grounding.comparisons:
+        link = next((one for one in case.asked if 0 <= one.start - said.end <= 1), None)
+        number = number_in(said.number)
+        measured = link is not None and link.quality == "exact" and link.role in ("amount", "measure")
+        if link is None or not measured or number is None or number < _FEW:
+            continue
+        for one in case.compared:
+            other = one.other
+            while isinstance(other, exp.Paren):
+                other = other.this
+            if _number(one) == number and isinstance(other, exp.Anonymous) and name_of(other) == "count":
+                yield f"{said.text!r} of the question is about {link.text!r}, not about the number of rows"
+
+
+def _is_lined_up(case: Case) -> bool:
+    """Whether the first and the last are only names, or an order of rows, all of which are kept."""
+    text = _NAMES.sub(" ", case.question)
+    names = text != case.question and not superlatives(text)
+    found = {match[0].lower()[:3] for match in superlatives(text)}
+    named = {word[:3] for column in case.columns for word in case.lexicon.column_words.get(column, ())}
+    column = bool(found) and found <= {"min", "max"} & named
+    return names or column or _LINED_UP.search(text) is not None
+
+
+def _is_held_by_hand(case: Case) -> bool:
+    """Whether a query for each row says its place, as by a count of those beyond it."""
+    return any(
+        isinstance(side, exp.Subquery)
+        for node in case.tree.find_all(exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+        for side in (node.this, node.expression)
+    )
 
 
 def _end(case: Case, said: Comparison, operator: str, number: Decimal) -> Iterator[str]:

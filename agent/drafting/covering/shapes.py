@@ -28,6 +28,20 @@ _APART = re.compile(
     re.IGNORECASE,
 )
 _BY = r"(?<!ed )(?<!t )by (?:the )?<(?:tables?|column|part)>"
+_HOW_MANY = re.compile(r"\b(?:how many|number of)\s+(?:(?:different|distinct|of our|of the|of)\s+)*", re.IGNORECASE)
+_WHICH = re.compile(
+    r"\A\W*(?:(?:for|in|of|to|from)\s+)?(?:which|what|list|show|name)\s+(?:me\s+)?(?:(?:all|our|the|of)\s+)*",
+    re.IGNORECASE,
+)
+_CODED = re.compile(r"\b(?:ids?|codes?|numbers?|keys?)\b", re.IGNORECASE)
+_YES_NO = r"is|are|was|were|do|does|did|has|have|had"
+_BEFORE = re.compile(r"\b(?:before|early|earlier|negative|ahead)\b", re.IGNORECASE)
+_SPLIT = re.compile(r"\b(?:per|(?<!ed )(?<!d )by|each|every)\s+(?:the\s+|our\s+)?(?:\w+\s+)?\Z", re.IGNORECASE)
+_HIGH = "highest|largest|biggest|most|dearest|priciest|latest|longest|maximum|newest|youngest|heaviest"
+_LOW = "lowest|smallest|fewest|cheapest|earliest|shortest|minimum|oldest|lightest|least"
+_BOTH = re.compile(
+    rf"\b(?:(?:{_LOW})\s+and\s+(?:the\s+)?(?:{_HIGH})|(?:{_HIGH})\s+and\s+(?:the\s+)?(?:{_LOW}))\b", re.IGNORECASE
+)
 _ADDING = frozenset({"sum", "total", "count", "avg"})
 _UNITS = {
     "year": frozenset({"year", "year_month", "trunc_year", "trunc_quarter", "trunc_month", "day"}),
@@ -41,7 +55,9 @@ def directions(case: Case) -> Iterator[str]:
     """The highest is not the lowest: by the order of the rows that a limit keeps, else by MAX and MIN."""
     wanted = case.grounding.direction
     said = {token.folded for token in tokens(case.question)} & (HIGHEST | LOWEST)
-    if wanted is None or said & _UNCLEAR or len({word in LOWEST for word in said}) != 1:
+    if wanted is None or len({word in LOWEST for word in said}) != 1:
+        return
+    if said & _UNCLEAR and not (said <= {"first", "last"} and _goes_by_date(case)):
         return
     if len(superlatives(case.question)) > 1 or case.kind not in ("top_n", "top_per_group"):
         return
@@ -61,6 +77,13 @@ def directions(case: Case) -> Iterator[str]:
         yield f"the question asks for the {extreme} ({'MAX' if wanted == 'high' else 'MIN'})"
 
 
+def _goes_by_date(case: Case) -> bool:
+    """Whether all that is ordered by, and all that the first or last is taken of, are dates."""
+    sides = [one.this for one in case.tree.find_all(exp.Ordered)]
+    sides += [call for call in case.tree.find_all(exp.Anonymous) if name_of(call) in ("min", "max")]
+    return bool(sides) and all(case.names.date_part(side) is not None for side in sides)
+
+
 def _is_age(node: exp.Expr) -> bool:
     return any(isinstance(inner, exp.Sub) for inner in node.walk())
 
@@ -74,6 +97,11 @@ def measures(case: Case) -> Iterator[str]:
             yield from _formula(case, link)
         elif link.kind == "column" and link.role == "amount" and link.quality == "exact":
             yield from _amount(case, link)
+    for match in _WITHOUT.finditer(case.question):
+        stem = tokens(match["what"])[0].stem
+        for column in sorted(case.columns & case.lexicon.amounts):
+            if case.lexicon.column_words.get(column) == frozenset({stem}):
+                yield f"{match[0]!r} says to leave {qualified(*column, case.lexicon.schema.dialect)} out"
     called = case.called
     if (
         case.kind == "count"
@@ -178,6 +206,130 @@ def shown(case: Case) -> Iterator[str]:
         outer = case.tree if isinstance(case.tree, exp.Select) else None
         if outer is not None and case.result is not None and len(case.result.rows) > 1:
             yield "the question asks for one number, the query gives one row per group"
+
+
+def counted(case: Case) -> Iterator[str]:
+    """What is counted are the rows that are asked for."""
+    match = _HOW_MANY.search(case.question)
+    if match is None or case.kind != "count":
+        return
+    link = next((one for one in case.asked if one.start == match.end()), None)
+    if link is None or link.verb:
+        return
+    meant = {one.table for one in case.stretches[link.start, link.end] if one.kind == "table" or one.role == "entity"}
+    if len(meant) != 1 or None in meant:
+        return
+    for select in case.answers:
+        for one in select.expressions:
+            for call in case.own(select, [one]):
+                if not is_aggregate(call) or name_of(call) != "count" or not call.expressions:
+                    continue
+                given = call.expressions[0]
+                if isinstance(given, exp.Distinct) and len(given.expressions) == 1:
+                    column = case.names.column(given.expressions[0])
+                    table = case.keyed(column) if column is not None else None
+                    if table is not None and table not in meant:
+                        yield f"{call.sql()} counts {table}, the question asks for {link.text!r}"
+
+
+def truths(case: Case) -> Iterator[str]:
+    """A question for yes or no is answered by one truth, not by rows or a number."""
+    if case.kind != "exists" or not case.reading.starts(_YES_NO) or len(case.answers) != 1:
+        return
+    shown = case.answers[0].expressions
+    if len(shown) == 1 and isinstance(shown[0].unalias(), exp.Column | exp.Star):
+        yield "the question asks for yes or no (SELECT EXISTS (...))"
+    elif len(shown) == 1 and is_aggregate(shown[0].unalias()) and name_of(shown[0].unalias()) == "count":
+        yield "the question asks for yes or no, not how many (SELECT EXISTS (...))"
+    elif len(shown) > 1:
+        yield "the question asks for yes or no (SELECT EXISTS (...))"
+
+
+def named(case: Case) -> Iterator[str]:
+    """Rows that are asked for by `which` and `who` are shown by their name, not by their key."""
+    match = _WHICH.search(case.question)
+    if match is None or not case.answers:
+        return
+    link = next((one for one in case.asked if one.start >= match.end()), None)
+    if link is None or case.question[match.end() : link.start].strip().count(" ") > 0 or link.table is None:
+        return
+    if (link.kind != "table" and link.role != "entity") or link.verb or _CODED.search(case.question):
+        return
+    keys = case.lexicon.primary_keys.get(link.table, ())
+    naming = [column for column in case.lexicon.naming if column[0] == link.table and column[1] not in keys]
+    if not naming:
+        return
+    for select in case.answers:
+        columns = [case.names.column(one.unalias()) for one in select.expressions]
+        if None in columns or not columns:
+            return
+        homes = {column[0] for column in columns if column is not None and not case.is_key(column)}
+        told = {case.keyed(column) for column in columns if column is not None and case.is_key(column)}
+        if link.table not in homes:
+            names = " and ".join(qualified(*column, case.lexicon.schema.dialect) for column in sorted(naming))
+            if link.table in told or not homes:
+                yield f"{link.text!r} of the question are shown by their names ({names})"
+            return
+
+
+def negative(case: Case) -> Iterator[str]:
+    """Days between are not counted backwards."""
+    result = case.result
+    if result is None or case.kind != "duration" or case.says(_BEFORE) or len(result.columns) != 1:
+        return
+    cells = [row[0] for row in result.rows if isinstance(row[0], int | float)]
+    if cells and all(cell < 0 for cell in cells):
+        yield "the days come out below zero; take the earlier date from the later"
+
+
+def repeated(case: Case) -> Iterator[str]:
+    """No column is shown twice under two names, and nothing is divided by itself."""
+    for select in case.answers:
+        seen: set[str] = set()
+        for one in select.expressions:
+            text = one.unalias().sql()
+            if text in seen and any(map(is_aggregate, one.walk())):
+                yield f"{text} is shown twice"
+            seen.add(text)
+    for node in case.tree.find_all(exp.Div):
+        below = _factors(node.expression)
+        above = _factors(node.this)
+        if (
+            len(below) == 1
+            and any(is_aggregate(one) for one in below)
+            and [one.sql() for one in above] == [below[0].sql()]
+        ):
+            yield f"{node.sql()} divides an amount by itself"
+
+
+def _factors(node: exp.Expr) -> list[exp.Expr]:
+    """What a product is made of, constants left out."""
+    if isinstance(node, exp.Paren):
+        return _factors(node.this)
+    if isinstance(node, exp.Mul):
+        return [*_factors(node.this), *_factors(node.expression)]
+    return [] if isinstance(node, exp.Literal) else [node]
+
+
+def split_by(case: Case) -> Iterator[str]:
+    """What the groups are made by is used."""
+    for link in case.asked:
+        before = case.question[: link.start]
+        if link.kind != "column" or link.quality != "exact" or link.verb or not _SPLIT.search(before):
+            continue
+        meanings = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
+        if meanings and not any(_uses(case, column) or case.is_alike(column) for column in meanings):
+            name = qualified(link.table or "", link.column or "", case.lexicon.schema.dialect)
+            yield f"{link.text!r} of the question is not used ({name})"
+
+
+def both_ends(case: Case) -> Iterator[str]:
+    """The lowest and the highest are both there where both are asked for."""
+    if not case.says(_BOTH) or case.tree.find(exp.Limit, exp.Window, exp.SetOperation, exp.Subquery) is not None:
+        return
+    called = case.called & {"min", "max"}
+    if len(called) == 1:
+        yield f"the question asks for the {'highest' if called == {'min'} else 'lowest'} as well"
 
 
 def empty(case: Case) -> Iterator[str]:

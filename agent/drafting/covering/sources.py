@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from agent.drafting.covering.case import Case, is_aggregate, name_of, own_columns
+from agent.drafting.literals import Column
 from agent.wording import is_plural
 
+_PAIRS = re.compile(r"\b(?:each pair|every pair|pairs of|in pairs|all pairs)\b", re.IGNORECASE)
 _ON_ORDER = re.compile(r"\b(?:on|in)\s+\Z", re.IGNORECASE)
 
 
@@ -18,13 +20,62 @@ def tables(case: Case) -> Iterator[str]:
     standing = {home for column in case.columns if (home := case.keyed(column)) is not None}
     linking = {table for table in case.names.tables if case.lexicon.keys.owner(table) != table}
     standing |= {referred[0] for column, referred in case.refers.items() if column[0] in linking}
-    for link in case.asked:
+    for link in case.asked if not case.reads_views else ():
+        if re.search(r"[,;:.]", link.text):
+            continue
         if link.kind != "table" or link.verb or link.quality != "exact" or link.table is None:
             continue
         if _ON_ORDER.search(case.question[: link.start]) and not is_plural(link.text.casefold()):
             continue
         if link.table not in case.names.tables and link.table not in standing:
             yield f"{link.text!r} of the question is not read (the table {link.table})"
+
+
+def pairs(case: Case) -> Iterator[str]:
+    """Pairs are made of two rows of one table."""
+    twice = any(len(set(read)) < len(read) for read in map(case.tables_of, case.selects))
+    plain = all(len(case.sources(select)) == len(case.tables_of(select)) for select in case.selects)
+    if case.says(_PAIRS) and plain and not twice:
+        yield "a pair is two rows of one table, which the query must read twice (a self join)"
+
+
+def needless(case: Case) -> Iterator[str]:
+    """A table that nobody named, of which nothing is used, leaves out or multiplies rows."""
+    for select in case.selects:
+        read = case.tables_of(select)
+        if len(read) < 2 or len(set(read)) < len(read) or len(case.sources(select)) != len(read):
+            continue
+        for table in read:
+            if table in case.grounding.tables or not _is_plain(select, case, table):
+                continue
+            partners = {
+                other[0]
+                for node in case.own(select)
+                if isinstance(node, exp.EQ)
+                for here, other in _sides(case, node)
+                if here[0] == table and other[0] != table
+            }
+            if len(partners) == 1:
+                yield f"nothing of {table} is asked for or used; leave it out"
+
+
+def _sides(case: Case, node: exp.EQ) -> Iterator[tuple[Column, Column]]:
+    left, right = case.names.column(node.this), case.names.column(node.expression)
+    if left is not None and right is not None:
+        yield left, right
+        yield right, left
+
+
+def _is_plain(select: exp.Select, case: Case, table: str) -> bool:
+    """Whether a table is only joined: each of its columns stands in the condition of a join."""
+    for node in case.own(select):
+        if isinstance(node, exp.Star) and isinstance(node.parent, exp.Select | exp.Anonymous):
+            return False
+        column = case.names.column(node) if isinstance(node, exp.Column) else None
+        joined = node.find_ancestor(exp.Join) is not None and isinstance(node.parent, exp.EQ)
+        if column is not None and column[0] == table and not joined:
+            return False
+    return True
 
 
 def fan_out(case: Case) -> Iterator[str]:
@@ -53,7 +104,7 @@ def _multiplied(case: Case, select: exp.Select, call: exp.Anonymous, read: list[
     while waiting:
         here = waiting.pop()
         for column, referred in case.refers.items():
-            if column[0] == here and referred[0] in read and referred[0] not in reached:
+            if column[0] == here and referred[0] not in reached:
                 reached.add(referred[0])
                 waiting.append(referred[0])
     below = [table for table in read if table not in reached and not _is_pinned(case, select, table)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -13,9 +13,11 @@ from agent.drafting.literals import Column
 from agent.drafting.operands import Compared
 from agent.keys import qualified
 from agent.linked import Link
+from agent.linking import Lexicon
 from agent.quantities import is_excluded
 from agent.wording import fold
 
+_BRACKETS = re.compile(r"[\s\w]{0,20}\((?P<inside>[^)]*)\)")
 _SHORTEST_PART = 3
 _PATTERNS = {"%": ".*", "_": ".", "*": ".*", "?": "."}
 
@@ -29,7 +31,7 @@ def values(case: Case) -> Iterator[str]:
         held = [one for link in meant for one in _holding(case, link)]
         first = meant[0]
         if not any(_is_written(case, link) for link in meant):
-            if not _by_key(case, meant) and not _by_neighbour(case, meant):
+            if not _by_key(case, meant) and not _by_neighbour(case, meant) and not _is_explained(case, first):
                 yield f"{first.text!r} of the question is in no condition{_wanted(case, first)}"
         elif is_excluded(case.question, first.start) and not case.denies:
             yield f"the question leaves {first.text!r} out, the query keeps it{_wanted(case, first)}"
@@ -57,10 +59,27 @@ def stored(case: Case) -> Iterator[str]:
         yield f"no {here} is {text!r}{told}"
 
 
+def patterns(case: Case) -> Iterator[str]:
+    """A pattern fits something in the column that it is held against."""
+    found: dict[Column, list[Compared]] = {}
+    for one in case.compared:
+        column = case.names.column(one.other)
+        if one.how == "like" and column is not None and not is_denied(one.node):
+            found.setdefault(column, []).append(one)
+    for column, held in found.items():
+        known = _values_of(case).get(column)
+        texts = [fold(one.literal.name) for one in held]
+        name = qualified(*column, case.lexicon.schema.dialect)
+        if column in case.lexicon.amounts:
+            yield f"{held[0].node.sql()} takes {name} for a text, which it is not"
+        elif known is not None and not any(_matches(text, value) for text in texts for value in known):
+            yield f"no {name} is like {held[0].literal.name!r}"
+
+
 def conditions(case: Case) -> Iterator[str]:
     """The columns of each condition that the glossary has for a word of the question are in the query."""
     for link in case.grounding.chosen:
-        if link.kind != "term" or link.role != "condition":
+        if link.kind != "term" or link.role != "condition" or case.reads_views:
             continue
         term = next((one for one in case.grounding.terms if link.value in one.names), None)
         if term is None or not term.expression:
@@ -133,6 +152,12 @@ def _by_neighbour(case: Case, links: list[Link]) -> bool:
     return False
 
 
+def _is_explained(case: Case, link: Link) -> bool:
+    """`surgery (kind S)`: what stands in brackets behind it is in the query instead."""
+    match = _BRACKETS.match(case.question[link.end :])
+    return match is not None and any(text and text in fold(match["inside"]) for text in case.texts)
+
+
 def _wanted(case: Case, link: Link) -> str:
     if link.table is None or link.column is None:
         return ""
@@ -142,7 +167,7 @@ def _wanted(case: Case, link: Link) -> str:
     return f" ({name} {sign} '{value}')"
 
 
-@cache
+@lru_cache(maxsize=256)
 def _pattern(text: str) -> re.Pattern[str]:
     return re.compile("".join(_PATTERNS.get(letter, re.escape(letter)) for letter in text), re.DOTALL)
 
@@ -156,11 +181,8 @@ def _values_of(case: Case) -> dict[Column, frozenset[str]]:
     return _known_values(case.lexicon)
 
 
-@cache
-def _known_values(lexicon: object) -> dict[Column, frozenset[str]]:
-    from agent.linking import Lexicon
-
-    assert isinstance(lexicon, Lexicon)
+@lru_cache(maxsize=8)
+def _known_values(lexicon: Lexicon) -> dict[Column, frozenset[str]]:
     return {
         (one.table, one.column): frozenset(map(fold, one.values))
         for one in lexicon.facts.columns
