@@ -669,8 +669,9 @@ class _Fitting:
                 self._swap(before, after)
             return
         counts = [node for node in self.tree.find_all(exp.Count) if isinstance(node.this, exp.Star)]
-        if not old and len(new) == 1 and len(counts) == 1:
-            self._replace(counts[0], self._summed(new[0]))
+        if not old and len(new) == 1 and counts:
+            for count in counts:
+                self._replace(count, self._summed(new[0]))
             self._strain(0.6, f"COUNT(*) became {new[0]}")
             return
         self._strain(1.2)

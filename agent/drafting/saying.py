@@ -21,6 +21,7 @@ _AGGREGATES = (
     ("SUM", re.compile(r"\b(?:total|totals|sum|sums|altogether|combined|overall|in all|how much)\b", re.I)),
 )
 _WHOSE = re.compile(r"(?:['\u2019]s|s['\u2019])?\s+")
+_FEW_WORDS = 2
 _NAME = re.compile(r"names?", re.IGNORECASE)
 _DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.IGNORECASE)
 _GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
@@ -89,10 +90,10 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
             named = link.column in display(link.table, lexicon)
             things.append(Thing(link.table, None if named else link.column))
     return Said(
-        tuple(dict.fromkeys(things)),
+        tuple(one for one in dict.fromkeys(things) if not _says_where(one, values, grounding)),
         tuple(dict.fromkeys(measures)),
         tuple(dict.fromkeys(conditions)),
-        tuple(values),
+        tuple({(link.table, link.column, link.value): link for link in reversed(values)}.values())[::-1],
         tuple(numbers),
         frozenset(name for name, pattern in _AGGREGATES if pattern.search(grounding.question)),
         _DISTINCT.search(grounding.question) is not None,
@@ -142,6 +143,20 @@ def display(table: str, lexicon: Lexicon) -> tuple[str, ...]:
 def _in_order(columns: Iterable[Column], lexicon: Lexicon) -> list[Column]:
     wanted = set(columns)
     return [(t.name, c.name) for t in lexicon.schema.tables for c in t.columns if (t.name, c.name) in wanted]
+
+
+def _says_where(thing: Thing, values: Iterable[Link], grounding: Grounding) -> bool:
+    """Whether a column only says what a value beside it is: the `city` of `the city of Boise`, `the title Ms.`"""
+    for value in values:
+        if thing.column is None or (value.table, value.column) != (thing.table, thing.column):
+            continue
+        for link in grounding.chosen:
+            if (link.table, link.column) == (thing.table, thing.column) and link.kind in ("column", "term"):
+                first, last = (link, value) if link.end <= value.start else (value, link)
+                gap = grounding.question[first.end : last.start]
+                if first.end <= last.start and len(gap.split()) <= _FEW_WORDS:
+                    return True
+    return False
 
 
 def _qualifies(link: Link, grounding: Grounding) -> bool:
