@@ -213,8 +213,9 @@ class _Grammar:
 
     def text(self) -> str:
         rules = [
-            'root ::= top | "WITH " cte (", " cte)* " " topc',
-            f"cte ::= part {_literal(' AS (')} queryc {_literal(')')}",
+            'root ::= top | "WITH " cte (", " later)* " " topc',
+            'cte ::= part " AS (" query ")"',
+            'later ::= part " AS (" queryc ")"',
             f"part ::= {any_of(self._parts)}",
             f"alias ::= {any_of(self._aliases)}",
             f"text ::= {self._constants.text}",
@@ -224,6 +225,7 @@ class _Grammar:
             'op ::= " + " | " - " | " * " | " / " | " || "',
             'cmp ::= " = " | " <> " | " != " | " < " | " <= " | " > " | " >= "',
             'setop ::= " UNION " "ALL "? | " EXCEPT " | " INTERSECT "',
+            'exists ::= "EXISTS" " "? "("',
             f"type ::= {any_of(_TYPES)}",
             f"aggregate ::= {any_of(f'{name}(' for name in _AGGREGATES)}",
             f"ranking ::= {any_of(f'{name}(' for name in _RANKING)}",
@@ -274,10 +276,10 @@ class _Grammar:
             f"term{scope} ::= {' | '.join(term)}",
             f"expr{scope} ::= term{scope} (op term{scope})*",
             f'exprs{scope} ::= expr{scope} (", " expr{scope})*',
-            f'item{scope} ::= (expr{scope} (cmp expr{scope})? | "NOT "? "EXISTS (" {query} ")") (" AS " alias)?',
+            f'item{scope} ::= (expr{scope} (cmp expr{scope})? | "NOT "? exists {query} ")") (" AS " alias)?',
             f'items{scope} ::= {_literal("*") + " | " if column else ""}item{scope} (", " item{scope})*',
             f'cond{scope} ::= pred{scope} ((" AND " | " OR ") pred{scope})*',
-            f'pred{scope} ::= "NOT "? (expr{scope} test{scope} | "(" cond{scope} ")" | "EXISTS (" {query} ")")',
+            f'pred{scope} ::= "NOT "? (expr{scope} test{scope} | "(" cond{scope} ")" | exists {query} ")")',
             f'test{scope} ::= cmp expr{scope} | " IS " "NOT "? "NULL" | " NOT"? (" IN (" (list | {query}) ")"'
             f' | " BETWEEN " expr{scope} " AND " expr{scope} | " LIKE " pattern)',
             f'call{scope} ::= ("COUNT(" ("*" | "DISTINCT "? expr{scope}) ")" | aggregate "DISTINCT "? expr{scope} ")"'
