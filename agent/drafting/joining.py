@@ -92,6 +92,7 @@ class _Scopes:
         }
         self.names = Names(tree, lexicon.schema, ())
         self.selects = tuple(tree.find_all(exp.Select))
+        self.ctes = frozenset(fold(cte.alias) for cte in tree.find_all(exp.CTE))
         self._read: dict[int, tuple[_Source, ...]] = {}
         self._reading: set[int] = set()
 
@@ -328,6 +329,7 @@ class _Step:
     parent: str
     left: bool
 
+    @property
     def edge(self) -> frozenset[str]:
         return frozenset((self.via.left, self.via.right)) if self.via is not None else frozenset()
 
@@ -337,6 +339,12 @@ class _Arrangement:
     steps: tuple[_Step, ...]
     outward: tuple[tuple[str, str, Join], ...] = ()
     """What a subquery calls a table of its own, the table around it, and the key between them."""
+
+    def clashes(self, written: Iterable[str], ctes: frozenset[str]) -> bool:
+        """Whether a table that comes in beside those `written` has a name that is taken, by a CTE or in FROM."""
+        taken = frozenset(map(fold, written))
+        names = [fold(step.name) for step in self.steps]
+        return len(set(names)) < len(names) or any(name in ctes and name not in taken for name in names)
 
 
 def _arranged(
@@ -773,9 +781,9 @@ class _Taking:
         """Whether the joins of the kept sources, made anew, are those that were read."""
         items = [self._item(source, knitted, kept) for source in kept]
         made = _arranged(self._keys, items, (), [name for _, name in knitted.outward])
-        if made is None:
+        if made is None or made.clashes([item.name for item in items], self._scopes.ctes):
             return False
-        if {step.edge() for step in made.steps} - {frozenset()} != knitted.edges:
+        if {step.edge for step in made.steps} - {frozenset()} != knitted.edges:
             return False
         if {step.table for step in made.steps if step.left and step.table} != knitted.lefts:
             return False
@@ -982,10 +990,32 @@ class _Putting:
         if not more and not around and not loose:
             return True
         made = _arranged(self._keys, items, more, around)
-        if made is None:
+        if made is None or made.clashes([item.name for item in items], self._scopes.ctes):
+            return False
+        if any(self._hides(scope, step.name) for step in made.steps):
             return False
         self._replace_marks(made, scope, around, marks)
         return not made.steps or self._write(scope, made, sources, items)
+
+    def _hides(self, scope: exp.Select, name: str) -> bool:
+        """Whether a table that comes in takes the name from a table around, which the SELECT means by it."""
+        if self._has(scope, name):
+            return False
+        for node in scope.find_all(exp.Column, exp.Anonymous):
+            inside = home(node)
+            if isinstance(node, exp.Column):
+                named = node.table
+            elif str(node.this).upper() == CORRELATED and inside is not scope:
+                named = node.expressions[0].name
+            else:
+                continue
+            if fold(named) != fold(name):
+                continue
+            while inside is not None and inside is not scope and not self._has(inside, name):
+                inside = outer(inside)
+            if inside is scope:
+                return True
+        return False
 
     def _item(self, scope: exp.Select, source: _Source) -> _Item:
         join = source.join
