@@ -117,23 +117,26 @@ def answer(attempt: Attempt, *, as_json: bool, unsure: float, options: str = "",
 
 def _print_runner_up(console: Console, attempt: Attempt, other: Draft, options: str, *, in_chat: bool) -> None:
     """Show the most likely query with another result: what differs, its first rows, and how to take it instead."""
+    from rich.padding import Padding
+
     assert attempt.answer and other.result, "a runner-up has another result than the answer"
     how = f"{sureness.chance(other.confidence)}, " if other.confidence is not None else ""
     console.print("Runner-up", style="bold")
     _line(console, f"  {plain(how + sureness.source(other, attempt))}")
-    _line(console, f"  {plain(sureness.differences(attempt.answer, other))}")
-    console.print(_table(other.result.columns, other.result.rows[:SHOWN_OTHER_ROWS]))
+    for difference in sureness.differences(attempt.answer, other):
+        _line(console, f"  {plain(difference)}")
+    _print_sql(console, other.sql)
+    console.print(Padding(_table(other.result.columns, other.result.rows[:SHOWN_OTHER_ROWS]), (0, 2)))
     hidden = len(other.result.rows) - SHOWN_OTHER_ROWS
     if hidden > 0:
-        console.print(f"… and {hidden:,} more rows")
-    _print_sql(console, other.sql)
+        console.print(f"  … and {hidden:,} more rows")
     whole = plain(other.sql) == other.sql
     if in_chat:
         take = f"/sql {other.sql if whole else 'SELECT …'}"
     else:
         sql = sureness.in_quotes(other.sql) if whole else '"SELECT …"'
         take = f"hebbql feedback {attempt.id}{plain(options)} --sql {sql}"
-    _line(console, f"Is this the right one? {take}", soft_wrap=True)
+    _line(console, f"  Is this the right one? {take}", soft_wrap=True)
 
 
 def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:

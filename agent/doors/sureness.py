@@ -19,8 +19,8 @@ _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more lik
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
 _MOST_TOKENS = 400
 _MOST_CHANGES = 3
-_LONGEST_CHANGE = 12
-"""Tokens; what differs more than this is better seen in the two queries."""
+_MOST_CHANGED = 0.6
+"""Share of the tokens of either query; what differs more than this is better seen in the two."""
 
 
 def shown_confidence(confidence: float | None) -> float | None:
@@ -83,7 +83,7 @@ def source(draft: Draft, attempt: Attempt) -> str:
     """Where a draft came from: the question of the episode that was adapted and its score in recall, habit or model."""
     if draft.origin != "adapted":
         return "habit" if draft.origin == "habit" else attempt.model
-    for memory in attempt.recalled:
+    for memory in (*attempt.nearby, *attempt.recalled):
         if str(memory.episode.id) == draft.episode:
             return f"adapted from: {memory.episode.question} ({memory.score:.2f})"
     return f"adapted from: episode {draft.episode}" if draft.episode else "adapted"
@@ -99,12 +99,12 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def differences(answer: Draft, other: Draft) -> str:
+def differences(answer: Draft, other: Draft) -> tuple[str, ...]:
     """What another draft has otherwise than the answer: in its result, and in its SQL where that is soon said."""
     said = [_result_differs(answer.result, other.result)] if answer.result and other.result else []
     if changes := sql_differs(answer.sql, other.sql):
         said.append(f"Its SQL has {changes}.")
-    return " ".join(said)
+    return tuple(said)
 
 
 def _result_differs(answer: Result, other: Result) -> str:
@@ -113,7 +113,7 @@ def _result_differs(answer: Result, other: Result) -> str:
         said.append(f"{_many(len(other.columns), 'column')} where the answer has {len(answer.columns):,}")
     if len(answer.rows) != len(other.rows):
         said.append(f"{_many(len(other.rows), 'row')} where the answer has {len(answer.rows):,}")
-    return f"It gives {' and '.join(said)}." if said else f"It gives {_many(len(other.rows), 'row')} too, but others."
+    return f"It gives {' and '.join(said)}." if said else "It gives other values."
 
 
 def sql_differs(answer: str, other: str) -> str:
@@ -134,8 +134,8 @@ def sql_differs(answer: str, other: str) -> str:
         near = bool(spans) and begin - spans[-1][1] <= 1 and first - spans[-1][3] <= 1
         since = spans.pop() if near else (begin, end, first, last)
         spans.append((since[0], end, since[2], last))
-    longest = max((max(end - begin, last - first) for begin, end, first, last in spans), default=0)
-    if len(spans) > _MOST_CHANGES or longest > _LONGEST_CHANGE:
+    gone, new = sum(end - begin for begin, end, _, _ in spans), sum(last - first for _, _, first, last in spans)
+    if len(spans) > _MOST_CHANGES or gone > _MOST_CHANGED * len(ours) or new > _MOST_CHANGED * len(theirs):
         return ""
     return ", ".join(_change(ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
 

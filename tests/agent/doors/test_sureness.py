@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import doctest
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
+from agent import attempt as attempt_module
 from agent.attempt import EFFORTS, Attempt, Doubt, Draft
 from agent.database.result import Result
 from agent.doors import rendering, sureness
 from agent.doors.opening import Think
 from agent.models.port import Prompt, Reply, Turn
+from agent.settings import Settings
 from memory.episode import Episode
 from memory.recall import Recalled
 
@@ -110,7 +113,7 @@ def test_an_unsure_answer_says_so_before_its_rows_and_shows_the_runner_up(capsys
         "Unsure: the chance that this answer is right is 44 %. Look at the SQL before you rely on it. "
         "Another query gave another result; it stands below as the runner-up. COUNT(*)"
     )
-    assert "Runner-up 21 %, small It gives 1 row too, but others. " in said
+    assert "Runner-up 21 %, small It gives other values. " in said
     assert "Its SQL has City = 'Berlin' instead of Country = 'Germany'." in said
     assert f'feedback 0a1b2c3d4e --db shop.sqlite --sql "{BERLIN}"\n' in shown, "in one line, to be copied"
     assert "· unsure, 44 % ·" in said
@@ -180,8 +183,6 @@ def test_what_is_told_of_drafts_cannot_steer_a_terminal(capsys: pytest.CaptureFi
 
 
 def test_colours_add_nothing_to_the_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    import re
-
     attempt = answered(replace(ADAPTED, confidence=0.44), WRITTEN)
     plain = told(attempt, capsys)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -210,6 +211,56 @@ def test_every_candidate_is_told_to_programs_in_the_order_it_was_made(capsys: py
     ]
     assert [one["sql"] for one in found["attempts"]] == [BERLIN, "I would rather not."], "what the model wrote"
     assert program(answered(ADAPTED), capsys, unsure=0.9)["unsure"] is True
+
+
+# What the README says
+
+
+@pytest.fixture(scope="module")
+def readme(source: Path) -> str:
+    text = (source / "README.md").read_text("utf-8")
+    return text.partition("## How sure is it?\n")[2].partition("\n## ")[0]
+
+
+def rows_of(section: str, heading: str) -> dict[str, list[str]]:
+    """The rows of the table below that heading, by their first cell."""
+    table = section.partition(f"| {heading} |")[2].partition("\n\n")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return {first: others for first, *others in cells}
+
+
+def named(cells: dict[str, list[str]]) -> set[str]:
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_readme_tells_every_key_of_the_object_and_no_other(readme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = program(answered(ADAPTED, WRITTEN), capsys)
+    whole, candidate = rows_of(readme, "key"), rows_of(readme, "key of a candidate")
+    assert named(whole) == set(found) and named(candidate) == set(found["candidates"][0])
+    for key, parts in (("recalled", found["recalled"][0]), ("seconds", found["seconds"]), ("usage", found["usage"])):
+        assert named({whole[f"`{key}`"][0]: []}) == set(parts), key
+    assert named({candidate["`doubts`"][0]: []}) == set(found["candidates"][1]["doubts"][0])
+    assert named({whole["`path`"][0]: []}) == set(get_args(attempt_module.Path))
+    assert named({candidate["`origin`, `episode`"][0]: []}) == set(get_args(attempt_module.Origin))
+
+
+def test_the_readme_tells_what_each_effort_spends(readme: str) -> None:
+    told_ = rows_of(readme, "`--think`")
+    assert list(told_) == [effort.name for effort in EFFORTS]
+    for effort in EFFORTS:
+        from_, drafts, adapted = told_[effort.name]
+        assert from_ == (f"{100 * effort.sure:.0f} %" if effort.sure <= 1 else "none: it always is")
+        assert (drafts, adapted) == (str(effort.drafts), str(effort.adapted))
+
+
+def test_the_readme_tells_the_words_of_a_chance_and_when_an_answer_is_unsure(readme: str) -> None:
+    said = " ".join(readme.split())
+    found = re.findall(r"\*([\w ]+)\* from (\d+) %", said)
+    assert len(found) == 3
+    for words, percent in found:
+        assert sureness.told(int(percent) / 100, 0.1).startswith(words)
+        assert not sureness.told(int(percent) / 100 - 0.01, 0.1).startswith(words)
+    assert f"below `HEBBQL_UNSURE` ({Settings().unsure} by default)" in said
 
 
 # Through the command line
