@@ -13,6 +13,7 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -45,6 +46,23 @@ class Feature:
     usual: float
 
 
+RULES: Mapping[str, str] = {
+    "value": "a value of the question is not in it",
+    "condition": "a condition of the question is not in it",
+    "comparison": "a comparison of the question is not in it",
+    "number": "a number of the question is not in it",
+    "limit": "it gives more or fewer rows than were asked for",
+    "time": "a time of the question is not in it",
+    "made up": "it holds something that the question does not",
+    "direction": "it is sorted the other way",
+    "measure": "it measures something else",
+    "grouping": "it is grouped by something else, or not at all",
+    "columns": "its columns do not answer what was asked",
+    "tables": "it leaves out a table",
+    "fan-out": "a join multiplies what it sums",
+}
+"""Rules of `agent.drafting.coverage` that count apart; the others count as doubts only."""
+
 FEATURES: tuple[Feature, ...] = (
     Feature("bias", "always 1", 0, -2.0),
     # Who made it
@@ -54,13 +72,16 @@ FEATURES: tuple[Feature, ...] = (
     Feature("recall", "the best score of the episodes it was adapted from", 1, 1.0),
     Feature("own_bucket", "one of them is of the bucket of the question", 1, 0.6),
     Feature("own_kind", "one of them is of the bucket, or of its kind of question", 1, 0.3),
-    Feature("closeness", "1 / (1 + changes) for the one that had to be changed least", 1, 0.8),
+    Feature("closeness", "1 / (1 + strain) for the one that had to be bent least", 1, 1.0),
+    Feature("unchanged", "1 / (1 + notes) for the one of which least was changed", 1, 0.5),
     # How many agree
+    Feature("support", "episodes that the same query was adapted from, as log2", 1, 0.4),
     Feature("agreement", "share of the other ways that lead to it; see `ways`", 1, 1.5),
-    Feature("ways", "how many ways lead to it, beyond the first, as log2; one skeleton is one way", 1, 0.4),
+    Feature("ways", "how many ways lead to it, as log2; what was adapted from one skeleton is one way", 1, 0.4),
     Feature("strength", "how well the shape of its query did in the bucket, against one never tried", 1, 2.0),
     # What it leaves out
-    Feature("doubts", "doubts about the best of its queries, as log2 of 1 + doubts", -1, -1.2),
+    Feature("doubts", "doubts about the best of its queries, as log2 of 1 + doubts", -1, -0.6),
+    *(Feature(f"doubt_{rule.replace(' ', '_')}", about, -1, -0.3) for rule, about in RULES.items()),
     # What it looks like
     Feature("empty", "it has no row", -1, -1.0),
     Feature("nothing", "all its cells are NULL, or its only one is 0", -1, -1.0),
@@ -73,7 +94,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("leftover", "words of the question that link to nothing, at most 4, over 4", -1, -0.8),
     Feature("weak", "the question links weakly", -1, -0.5),
     Feature("foreign", "the question is not English", -1, -0.3),
-    Feature("support", "episodes recalled of its own bucket, as log2 of 1 + episodes over 3", 0, 0.3),
+    Feature("known", "episodes near the question that are of its own bucket, as log2 of 1 + episodes over 3", 0, 0.3),
 )
 """All features, in the order of the file."""
 
@@ -116,8 +137,9 @@ class Evidence:
     features: Mapping[str, float]
 
 
+@cache
 def read_weights(path: Path = WEIGHTS_FILE) -> Weights:
-    """Read fitted weights.
+    """Read fitted weights. A file is read once.
 
     Raises:
         WeightsError: the file is missing, cannot be read, or does not fit the features.
@@ -185,7 +207,7 @@ def evidence(attempt: Attempt, *, strength: Strength = _unknown) -> tuple[Eviden
 
     Another draft with the same result never lowers what speaks for it, nor does one with a doubt less.
     """
-    sources = {str(recalled.episode.id): recalled for recalled in attempt.recalled}
+    sources = {str(recalled.episode.id): recalled for recalled in (*attempt.recalled, *attempt.nearby)}
     groups = _same_results(attempt.drafts)
     ways = [len({_way(attempt.drafts[place], sources) for place in places}) for places in groups]
     asked = _of_question(attempt)
@@ -281,7 +303,9 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled]) -> dict
         "recall": max((source.score for source in known), default=0.0),
         "own_bucket": max((_LEVELS[source.level][0] for source in known), default=0.0),
         "own_kind": max((_LEVELS[source.level][1] for source in known), default=0.0),
-        "closeness": max((1 / (1 + len(draft.notes)) for draft in adapted), default=0.0),
+        "closeness": max((1 / (1 + draft.strain) for draft in adapted), default=0.0),
+        "unchanged": max((1 / (1 + len(draft.notes)) for draft in adapted), default=0.0),
+        "support": max((math.log2(draft.support) for draft in adapted), default=0.0),
     }
 
 
@@ -289,8 +313,10 @@ def _of_queries(drafts: Sequence[Draft]) -> dict[str, float]:
     result = drafts[0].result
     assert result is not None, "only results are weighed"
     cells = [cell for row in result.rows for cell in row]
+    common = set.intersection(*({doubt.rule for doubt in draft.doubts} for draft in drafts))
     return {
         "doubts": min(math.log2(1 + len(draft.doubts)) for draft in drafts),
+        **{f"doubt_{rule.replace(' ', '_')}": float(rule in common) for rule in RULES},
         "empty": float(not result.rows),
         "nothing": float(bool(cells) and (all(cell is None for cell in cells) or cells == [0])),
         "cut": float(result.truncated is not None),
@@ -302,11 +328,11 @@ def _of_queries(drafts: Sequence[Draft]) -> dict[str, float]:
 
 
 def _of_question(attempt: Attempt) -> dict[str, float]:
-    own = sum(recalled.level == "bucket" for recalled in attempt.recalled)
+    own = sum(recalled.level == "bucket" for recalled in attempt.nearby or attempt.recalled)
     grounding = attempt.understood.grounding if attempt.understood else None
     return {
         "leftover": min(4, len(grounding.leftover)) / 4 if grounding else 0.0,
         "weak": float(grounding is not None and grounding.evidence.level != "strong"),
         "foreign": float(grounding is not None and not grounding.english),
-        "support": math.log2(1 + own) / 3,
+        "known": math.log2(1 + own) / 3,
     }
