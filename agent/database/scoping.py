@@ -7,7 +7,7 @@ positions: a name that any enclosing scope has passes, the database decides the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from agent.database.schema import Schema, Table
 
 _ROWID = frozenset({"rowid", "oid", "_rowid_"})
 _SHOWN = 12
+_NEAREST = 5
 
 Names = Mapping[str, str]
 """Folded name → the name as it is."""
@@ -52,10 +53,15 @@ _Ctes = Mapping[str, Names]
 
 
 class Resolver:
-    """Walks one query once; `tables` are the real tables it reads, in order of first use."""
+    """Walks one query once; `tables` are the real tables it reads, in order of first use.
 
-    def __init__(self, schema: Schema) -> None:
+    `linked` are the tables that the question links to. Where the real names nearest to a wrong one are told, those of
+    these tables come first.
+    """
+
+    def __init__(self, schema: Schema, linked: Sequence[str] = ()) -> None:
         self._schema = schema
+        self._linked = frozenset(linked)
         self._dialect = schema.dialect
         self._exact = schema.dialect == "postgres"
         self._tables: dict[str, list[Table]] = {}
@@ -284,7 +290,7 @@ class Resolver:
         return next(iter(self._tables.get(f"{namespace}.{key}", ())), None)
 
     def _unknown_table(self, node: exp.Table) -> QueryRejected:
-        names = [table.name for table in self._schema.tables]
+        names = [table.name for table in self._by_link(self._schema.tables)]
         close = nearest(node.name, names)
         if close:
             hint = f"Nearest: {self._list(close)}."
@@ -374,11 +380,17 @@ class Resolver:
         )
 
     def _unknown_source(self, node: exp.Column, scope: Scope) -> QueryRejected:
-        labels = [source.label for around in scope.around() for source in around.sources.values()]
-        known = f"It has {self._list(labels)}." if labels else "It reads no table."
-        return QueryRejected(
-            f"{node.sql(self._dialect)}: nothing in the query is called {node.table}. {known}", rule="unknown_source"
-        )
+        sources = [source for around in scope.around() for source in around.sources.values()]
+        labels = [source.label for source in sources]
+        said = [f"{node.sql(self._dialect)}: nothing in the query is called {node.table}."]
+        said.append(f"It has {self._list(labels)}." if labels else "It reads no table.")
+        wanted = fold(node.table)
+        if any(fold(table.name) == wanted for table in self._schema.tables):
+            aliases = [one.label for one in sources if one.table is not None and fold(one.table.name) == wanted]
+            said.append(f"Write {self._list(aliases[:1])} for it." if aliases else f"{node.table} is a table: join it.")
+        elif close := self._nearest(node.name, sources) if not isinstance(node.this, exp.Star) else ():
+            said.append(f"Nearest: {', '.join(close)}.")
+        return QueryRejected(" ".join(said), rule="unknown_source")
 
     def _unknown_column(self, node: exp.Column, scope: Scope, source: Source | None) -> QueryRejected:
         sources = [one for around in scope.around() for one in around.sources.values()]
@@ -392,14 +404,14 @@ class Resolver:
         loose = fold(node.name)
         if owners:
             said.append(f"{self._list([node.name])} is a column of {' and '.join(self._title(o) for o in owners[:3])}.")
-        elif tables := [t for t in self._schema.tables if any(fold(c.name) == loose for c in t.columns)]:
+        elif tables := [t for t in self._by_link(self._schema.tables) if any(fold(c.name) == loose for c in t.columns)]:
             read = [t for t in tables if any(one.table is t for one in mine)]
             if not read:
                 said.append(f"It is a column of {self._list([t.name for t in tables[:3]])}: join that table.")
-        close = nearest(node.name, [column for one in mine for column in one.columns.values()])
+        close = self._nearest(node.name, mine, elsewhere=not owners)
         if close:
-            said.append(f"Nearest: {self._list(close)}.")
-        elif not owners:
+            said.append(f"Nearest: {', '.join(close)}.")
+        if not owners and not any(nearest(node.name, one.columns.values()) for one in mine):
             said += [
                 f"{self._title(one)} has {self._list(list(one.columns.values())[:_SHOWN])}."
                 for one in mine[:2]
@@ -409,6 +421,28 @@ class Resolver:
             text = node.name.replace("'", "''")
             said.append(f"A text value is written in single quotes: '{text}'.")
         return QueryRejected(" ".join(said), rule="unknown_column")
+
+    def _nearest(self, name: str, sources: Sequence[Source], *, elsewhere: bool = True) -> tuple[str, ...]:
+        """The columns most like a name: of the sources, then `elsewhere` of the linked tables, or of any if none is.
+
+        With their table where the query has several sources, or none of that table.
+        """
+        many = len([one for one in sources if one.columns]) > 1
+        found: list[str] = []
+        for column in nearest(name, [column for one in sources for column in one.columns.values()]):
+            owner = next(one for one in sources if column in one.columns.values())
+            named = many and owner.label not in ("the result", "the subquery")
+            found.append(f"{self._list([owner.label])}.{self._list([column])}" if named else self._list([column]))
+        read = [one.table for one in sources] if elsewhere else self._schema.tables
+        away = [table for table in self._schema.tables if not any(one is table for one in read)]
+        for tables in ([t for t in away if t.name in self._linked], [] if found else away):
+            for column in nearest(name, [column.name for table in tables for column in table.columns]):
+                owners = [t.name for t in self._by_link(tables) if any(c.name == column for c in t.columns)]
+                found += [f"{self._list([owner])}.{self._list([column])}" for owner in owners]
+        return tuple(dict.fromkeys(found))[:_NEAREST]
+
+    def _by_link(self, tables: Iterable[Table]) -> list[Table]:
+        return sorted(tables, key=lambda table: table.name not in self._linked)
 
     def _title(self, source: Source) -> str:
         if source.table is None or fold(source.table.name) == fold(source.label):

@@ -24,6 +24,7 @@ from agent.database.naming import fold, quoted
 from agent.database.result import QueryRejected
 from agent.database.schema import Schema
 from agent.database.scoping import Resolver, Scope, Source
+from agent.drafting.operands import AGGREGATES
 from agent.keys import KeyGraph
 from agent.wording import name_tokens, stem
 
@@ -184,8 +185,7 @@ class _Renaming(Resolver):
     """Resolves a query and changes what does not resolve and can mean only one thing."""
 
     def __init__(self, schema: Schema, linked: Sequence[str], *, keys: KeyGraph | None = None) -> None:
-        super().__init__(schema)
-        self._linked = frozenset(linked)
+        super().__init__(schema, linked)
         self._keys = keys
         self.notes: list[str] = []
         self.left: list[QueryRejected] = []
@@ -254,7 +254,7 @@ class _Renaming(Resolver):
             other = _other_side(node)
             if isinstance(other, exp.Column) and made.args.get("table") is not None:
                 one_source = self._key(made.args["table"]) == self._key(other.args.get("table"))
-                if one_source and (node.find_ancestor(exp.Join, exp.Select) or node).key == "join":
+                if one_source and _is_in_join(node):
                     return False
                 if one_source and self._key(made.this) == self._key(other.this):
                     return False
@@ -337,7 +337,7 @@ class _Renaming(Resolver):
             for own, theirs in zip(foreign.columns, foreign.referred_columns, strict=True)
             if self._real(theirs) == self._key(node.this)
         ]
-        if (node.find_ancestor(exp.Join, exp.Select) or node).key == "join":
+        if _is_in_join(node):
             return None
         return self._placed(_Found(found).only, scope)
 
@@ -457,7 +457,7 @@ class _Renaming(Resolver):
             return False
         qualifier = node.args.get("table")
         read = [source.table.name for source in scope.sources.values() if source.table is not None]
-        if len(read) != len(scope.sources):
+        if len(read) != len(scope.sources) or any(_ends_with(one.name, node.name) for one in self._places(scope)):
             return False
         near = {name for table in read for name in keys.neighbours(table)} | self._linked
         away = [table for table in self._schema.tables if table.name not in read]
@@ -470,6 +470,8 @@ class _Renaming(Resolver):
         for found in (exact, [(table, name) for table, name in every if same_words(name, node.name)]):
             if len(found) == 1:
                 (table_name, name), before = found[0], self._text(node)
+                if not _is_in_join(node) and self._repeats(table_name, read) and not _sums_up(node.parent_select):
+                    return False
                 node.set("this", self._identifier(name))
                 node.set("table", self._identifier(table_name))
                 if before != self._text(node):
@@ -479,6 +481,11 @@ class _Renaming(Resolver):
             if found:
                 return False
         return False
+
+    def _repeats(self, table: str, read: Sequence[str]) -> bool:
+        """Whether the rows that are read would come several times if a table were joined to them."""
+        away = next(one for one in self._schema.tables if one.name == table)
+        return any(key.referred_table in read for key in away.foreign_keys)
 
     # Words and nodes
 
@@ -511,6 +518,19 @@ class _Renaming(Resolver):
 
     def _noted(self, before: str, after: str) -> None:
         self.notes.append(f"{before} became {after}")
+
+
+def _is_in_join(node: exp.Expr) -> bool:
+    """Whether a column stands in the condition of a join."""
+    return isinstance(node.find_ancestor(exp.Join, exp.Select), exp.Join)
+
+
+def _sums_up(select: exp.Expr | None) -> bool:
+    """Whether the rows of a SELECT are made of several, so that no one sees how often they come."""
+    if select is None or select.args.get("group") is not None or select.args.get("distinct") is not None:
+        return select is not None
+    calls = (node.this for one in select.args["expressions"] for node in one.find_all(exp.Anonymous))
+    return any(isinstance(call, str) and call.lower() in AGGREGATES for call in calls)
 
 
 def _other_side(node: exp.Expr) -> exp.Expr | None:
