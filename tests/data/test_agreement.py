@@ -28,7 +28,16 @@ def judge(northwind: Database, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield Judge(run=lambda sql: northwind.run(check(sql, northwind.schema).sql), copies=copies)
 
 
-@pytest.mark.parametrize("name", ["seeds/northwind", "questions/development", "questions/readme", "questions/training"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "seeds/northwind",
+        "questions/calibration",
+        "questions/development",
+        "questions/readme",
+        "questions/training",
+    ],
+)
 def test_independent_formulations_agree_on_every_copy(name: str, judge: Judge) -> None:
     verdicts = {pair.id: judge.confirm(pair) for pair in read_pairs(DATA / f"{name}.jsonl")}
     assert {id: verdict.reason for id, verdict in verdicts.items() if not verdict.right} == {}
