@@ -57,7 +57,7 @@ def _rules(*, english: bool) -> tuple[tuple[str, Rule], ...]:
         ("join", soundness.joins),
         ("scope", soundness.scopes),
         ("comparison", soundness.ranges),
-        ("measure", soundness.keys_added),
+        ("measure", soundness.amounts),
         ("grouping", soundness.loose_columns),
     )
     return (
@@ -78,6 +78,7 @@ def _rules(*, english: bool) -> tuple[tuple[str, Rule], ...]:
             ("comparison", numbers.units),
             ("tables", sources.pairs),
             ("tables", sources.needless),
+            ("value", values.wordings),
             ("measure", shapes.counted),
             ("measure", shapes.negative),
             ("tables", sources.tables),

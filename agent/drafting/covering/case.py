@@ -11,8 +11,9 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from agent.attempt import Understood
+from agent.database.guard import parse_query
 from agent.database.naming import fold as fold_name
-from agent.database.result import Result
+from agent.database.result import QueryRejected, Result
 from agent.drafting.literals import Column
 from agent.drafting.operands import AGGREGATES, Compared, Names, comparisons, literals
 from agent.linked import Grounding, Link
@@ -207,6 +208,13 @@ class Case:
             if known is not None:
                 found.append(known)
         return tuple(dict.fromkeys(found))
+
+    def formula(self, expression: str) -> exp.Expr | None:
+        """An expression of the glossary, read; None where it cannot be."""
+        try:
+            return parse_query(f"SELECT {expression}", self.lexicon.schema.dialect)
+        except QueryRejected:
+            return None
 
     @cached_property
     def _known(self) -> dict[tuple[str, str], Column]:

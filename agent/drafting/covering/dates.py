@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case, is_denied
+from agent.drafting.covering.case import Case
 from agent.drafting.literals import Column
 from agent.drafting.operands import Compared, DatePart, conjunction
 from agent.drafting.times import Atom, Bounds, Clock, Part, bounds, fits_clock, months_in, split_clock, union
@@ -18,9 +18,14 @@ from agent.keys import qualified
 from agent.periods import Period, filter_sql
 
 _PART_OF = re.compile(
-    r"\b(?:(?:days?|weeks?|half|halves|quarters?|months?|summer|winter|spring|autumn|christmas|end|start|beginning|early"
-    r"|late|mid|middle|\d{1,2}(?:st|nd|rd|th)?\s*(?:to|and|until|till|through|or|-|\u2013))(?:\s+(?:of|in|the))*)\s*\Z",
+    r"\b(?:(?:(?:first|last|final|second|third|early|late|two|three|four|five|six|\d+)\s+)+(?:days?|weeks?|months?|quarters?)"
+    r"|half|halves|summer|winter|spring|autumn|christmas|ends?|start|beginning|early|late|mid|middle)"
+    r"(?:\s+(?:of|in|the|calendar|year))*\s*\Z",
     re.IGNORECASE,
+)
+_BEFORE = re.compile(r"\b(?:before|earlier|previous\w*|first|until then|prior|so far)\b", re.IGNORECASE)
+_FROM_DAY = re.compile(
+    r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s*(?:to|and|until|till|through|-|\u2013)\s*(?:the\s+)?\Z", re.IGNORECASE
 )
 _LIKE = re.compile(r"(\d{4}(?:-\d\d){0,2})-?%?\Z")
 _LIKE_PARTS: dict[int, Part] = {4: "year", 7: "year_month", 10: "day"}
@@ -46,23 +51,31 @@ def times(case: Case) -> Iterator[str]:
             yield f"{period.text!r} of the question is in no condition{_wanted(case, period)}"
             return
     yield from _other_column(case, found)
-    if not found or any(is_denied(timed.compared.node) for timed in found):
-        return
-    if any(_PART_OF.search(case.question[: period.start]) for period in meant):
-        return
     groups: dict[object, list[_Timed]] = {}
     for timed in found:
-        groups.setdefault((id(conjunction(timed.compared.node)), timed.date.column), []).append(timed)
+        source = timed.compared.other.find(exp.Column)
+        qualifier = source.table if source is not None else ""
+        group = (id(conjunction(timed.compared.node)), timed.date.column, qualifier)
+        groups.setdefault(group, []).append(timed)
+    if not groups or _goes_by_more(case):
+        return
     ends = _ends(case, found[0].date.column)
     kept = [_kept(group) for group in groups.values()]
     stretches = [_clamped(one, ends) for one in kept if one is not None]
     if len(stretches) < len(kept):
         return
-    if len(meant) > 1:
-        yield from _each(case, stretches, ends)
+    wholes = [_clamped(_meant(case, period), ends) for period in meant]
+    part = any(_PART_OF.search(case.question[: period.start]) for period in meant)
+    for stretch in stretches if not case.says(_BEFORE) else ():
+        if not any(_meet(stretch, whole) for whole in wholes):
+            yield f"a condition keeps no day of {meant[0].text!r}{_wanted(case, meant[0])}"
+            return
+    if part:
         return
-    period = meant[0]
-    whole = _clamped(Bounds(period.since, period.until, period.month), ends)
+    if len(meant) > 1:
+        yield from _each(case, stretches, wholes)
+        return
+    period, whole = meant[0], wholes[0]
     if whole in stretches or _together(stretches) == whole:
         wrong = [timed for timed in found if not _on_the_day(case, timed)]
         if wrong:
@@ -73,12 +86,43 @@ def times(case: Case) -> Iterator[str]:
         yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
 
 
-def _each(case: Case, stretches: Sequence[Bounds], ends: Bounds) -> Iterator[str]:
+def _goes_by_more(case: Case) -> bool:
+    """Whether a part of a date is held against something that is not read here, as the day of a month."""
+    dates = {(one.table, one.column) for one in case.lexicon.date_columns}
+    return any(
+        case.names.date_part(one.other) is None and case.names.column(inner) in dates
+        for one in case.compared
+        for inner in one.other.find_all(exp.Column)
+        if not isinstance(one.other, exp.Subquery)
+    )
+
+
+def _meant(case: Case, period: Period) -> Bounds:
+    """The days of a period; from the first day in `from 1 to 14 October 1997`."""
+    match = _FROM_DAY.search(case.question[: period.start])
+    since, until = period.since, period.until
+    if match is not None and since is not None and until is not None and until - since == timedelta(days=1):
+        try:
+            since = since.replace(day=int(match["day"]))
+        except ValueError:
+            since = period.since
+    return Bounds(since, until, period.month)
+
+
+def _meet(one: Bounds, other: Bounds) -> bool:
+    """Whether two stretches share a day, as far as can be told."""
+    if one.month is not None or other.month is not None:
+        return one.month is None or other.month is None or one.month == other.month
+    early = one.until is None or other.since is None or other.since < one.until
+    late = other.until is None or one.since is None or one.since < other.until
+    return early and late
+
+
+def _each(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
     """Several times, each of which has its own stretch, unless the query goes by time anyway."""
     meant = case.grounding.periods
     if _parts(case) - {"day"} or any(period.month is not None for period in meant):
         return
-    wholes = [_clamped(Bounds(period.since, period.until), ends) for period in meant]
     for period, whole in zip(meant, wholes, strict=True):
         if whole not in stretches and not any(other != whole and _lies_in(other, whole) for other in wholes):
             yield f"no condition keeps just the days of {period.text!r}{_wanted(case, period)}"

@@ -16,6 +16,11 @@ from agent.quantities import superlatives
 
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEXT = {"<": ("<=", -1), "<=": ("<", 1), ">": (">=", 1), ">=": (">", -1)}
+_THAN_AVERAGE = re.compile(
+    r"\bthan\s+(?:twice\s+|half\s+|double\s+)?(?:as\s+\w+\s+\w+\s+as\s+)?(?:the\s+|an?\s+|our\s+)?(?:\w+\s+)?average\b"
+    r"|\b(?:above|below)[\s-]average\b",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
 _FEW = 2
 _HUNDRED = Decimal(100)
@@ -28,6 +33,11 @@ _LINED_UP = re.compile(
 _NAMES = re.compile(r"\b(?:first|last|full)(?:\s+and\s+last)?\s+names?\b", re.IGNORECASE)
 _SHARED = re.compile(
     r"\b(?:several|multiple|same|share[sd]?|duplicates?|more than (?:one|once)|twice(?! as)|in common|repeat\w*)\b",
+    re.IGNORECASE,
+)
+_THAN_AVERAGE = re.compile(
+    r"\bthan\s+(?:twice\s+|half\s+|double\s+)?(?:as\s+\w+\s+\w+\s+as\s+)?(?:the\s+|an?\s+|our\s+)?(?:\w+\s+)?average\b"
+    r"|\b(?:above|below)[\s-]average\b",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
@@ -49,7 +59,7 @@ def comparisons(case: Case) -> Iterator[str]:
             ends = [(">=", said.number), ("<=", said.high or said.number)]
         for operator, text in ends:
             number = number_in(text)
-            if number is None or (number < 2 and operator != "<"):
+            if number is None or (number < _FEW and operator not in ("<", "=")):
                 continue
             yield from _end(case, said, operator, number)
 
@@ -65,7 +75,9 @@ def numbers(case: Case) -> Iterator[str]:
             continue
         if number / _HUNDRED in _numbers(case) or any(link.value in text for text in case.texts):
             continue
-        if (link.column is None and number < 2) or case.question[link.end : link.end + 1] == "s":
+        if link.column is None and number < _FEW:
+            continue
+        if case.question[link.end : link.end + 1] == "s" and any(link.value[:3] in text for text in case.texts):
             continue
         if case.grounding.periods and _UNIT.match(case.question[link.end :]):
             continue
@@ -103,14 +115,22 @@ def limits(case: Case) -> Iterator[str]:
 
 def extremes(case: Case) -> Iterator[str]:
     """Only the first of each group, or what goes beyond the average, is kept where the question says so."""
-    nodes = (exp.Limit, exp.Fetch, exp.Window, exp.All, exp.Not, exp.Exists, exp.Order)
+    nodes = (exp.Limit, exp.Fetch, exp.All, exp.Not, exp.Exists, exp.Order)
     if case.kind in ("top_n", "top_per_group") and not _is_lined_up(case):
         without = nodes[:-1] if case.kind == "top_per_group" else nodes
-        if case.tree.find(*without) is None and not case.called & {"min", "max"} and not _is_held_by_hand(case):
+        windows = [one for one in case.tree.find_all(exp.Window) if not case.names.ranks(one)]
+        ranked = any(case.names.ranks(one.other) for one in case.compared) or windows
+        if (
+            not ranked
+            and case.tree.find(*without) is None
+            and not case.called & {"min", "max"}
+            and not _is_held_by_hand(case)
+        ):
             yield "nothing in the query keeps the rows that the question asks for (ORDER BY ... LIMIT, RANK or MAX)"
-    if case.kind == "versus_average" and "avg" not in case.called and case.tree.find(exp.Div) is None:
+    versus = case.kind == "versus_average" or case.says(_THAN_AVERAGE)
+    if versus and "avg" not in case.called and case.tree.find(exp.Div) is None:
         yield "the average that the question speaks of is not in the query (AVG in a subquery)"
-    if case.kind == "versus_average" and case.tree.find(exp.GT, exp.LT, exp.GTE, exp.LTE, exp.Sub) is None:
+    if versus and case.tree.find(exp.GT, exp.LT, exp.GTE, exp.LTE, exp.Sub) is None:
         yield "nothing is held against the average"
     counted = any(link.kind == "number" for link in case.asked)
     if case.kind == "share" and not counted and case.tree.find(exp.Div) is None and "avg" not in case.called:

@@ -42,6 +42,7 @@ _LOW = "lowest|smallest|fewest|cheapest|earliest|shortest|minimum|oldest|lightes
 _BOTH = re.compile(
     rf"\b(?:(?:{_LOW})\s+and\s+(?:the\s+)?(?:{_HIGH})|(?:{_HIGH})\s+and\s+(?:the\s+)?(?:{_LOW}))\b", re.IGNORECASE
 )
+_FACTORS = 2
 _ADDING = frozenset({"sum", "total", "count", "avg"})
 _UNITS = {
     "year": frozenset({"year", "year_month", "trunc_year", "trunc_quarter", "trunc_month", "day"}),
@@ -52,29 +53,49 @@ _UNITS = {
 
 
 def directions(case: Case) -> Iterator[str]:
-    """The highest is not the lowest: by the order of the rows that a limit keeps, else by MAX and MIN."""
+    """The highest is not the lowest: by the order of the rows that are kept or ranked, else by MAX and MIN."""
     wanted = case.grounding.direction
     said = {token.folded for token in tokens(case.question)} & (HIGHEST | LOWEST)
-    if wanted is None or len({word in LOWEST for word in said}) != 1:
+    if wanted is None or len({word in LOWEST for word in said - {"first"}} or {word in LOWEST for word in said}) != 1:
         return
-    if said & _UNCLEAR and not (said <= {"first", "last"} and _goes_by_date(case)):
+    if len(superlatives(case.question)) > 1 + ("first" in said) or case.kind not in ("top_n", "top_per_group", "rank"):
         return
-    if len(superlatives(case.question)) > 1 or case.kind not in ("top_n", "top_per_group"):
+    if said & _UNCLEAR and not _is_clear(case, said & _UNCLEAR):
         return
     extreme = "highest" if wanted == "high" else "lowest"
     limited = [one for one in case.answers if one.args.get("limit") is not None and one.args.get("order") is not None]
-    if limited:
-        first = limited[0].args["order"].expressions[0]
-        falling = bool(first.args.get("desc"))
+    ordered = limited[0].args["order"] if limited and case.kind != "rank" else _ranking(case)
+    if ordered is not None:
+        first = ordered.expressions[0]
         if isinstance(first.this, exp.Neg) or (case.names.date_part(first.this) is None and _is_age(first.this)):
             return
-        if falling != (wanted == "high"):
+        if bool(first.args.get("desc")) != (wanted == "high"):
             sign = "DESC" if wanted == "high" else "ASC"
             yield f"the question asks for the {extreme}, so the order is ORDER BY ... {sign}"
         return
     called = case.called & {"min", "max"}
     if called == ({"min"} if wanted == "high" else {"max"}) and case.tree.find(exp.Window, exp.Limit) is None:
         yield f"the question asks for the {extreme} ({'MAX' if wanted == 'high' else 'MIN'})"
+
+
+def _ranking(case: Case) -> exp.Expr | None:
+    """What rows are ranked by, where one ranking is shown or its first places are kept."""
+    windows = [one for one in case.tree.find_all(exp.Window) if case.names.ranks(one) and one.args.get("order")]
+    kept = [one for one in case.compared if case.names.ranks(one.other) and one.operator in ("=", "<", "<=")]
+    if len(windows) != 1 or not (kept or case.kind == "rank"):
+        return None
+    order: exp.Expr = windows[0].args["order"]
+    return order
+
+
+def _is_clear(case: Case, words_said: set[str] | frozenset[str]) -> bool:
+    """Whether a word that may mean either end can mean only one here: the last date, the best by an amount."""
+    if words_said <= {"first", "last"}:
+        return _goes_by_date(case)
+    if words_said <= {"best", "worst", "busiest"}:
+        sides = [one.this for one in case.tree.find_all(exp.Ordered)]
+        return bool(sides) and all(case.names.counts(side) for side in sides)
+    return False
 
 
 def _goes_by_date(case: Case) -> bool:
@@ -110,7 +131,7 @@ def measures(case: Case) -> Iterator[str]:
         and not called & {"sum", "total"}
     ):
         yield "the question asks how many there are (COUNT)"
-    if case.kind == "average" and case.says(_AVERAGED) and "avg" not in called and not case.tree.find(exp.Div):
+    if case.says(_AVERAGED) and "avg" not in called and not case.tree.find(exp.Div):
         yield "the question asks for an average (AVG)"
     if case.kind == "sum" and case.says(_TOTALLED) and not called & {"sum", "total", "count"}:
         yield "the question asks for a total (SUM)"
@@ -123,8 +144,45 @@ def _formula(case: Case, link: Link) -> Iterator[str]:
     missing = [column for column in case.told(term.expression) if not _uses(case, column)]
     if missing and link.role in ("column", "amount") and _has_another(case, missing[0], link):
         return
+    if not missing and link.role in ("measure", "aggregate") and _is_made_otherwise(case, term.expression):
+        yield f"{link.text!r} of the question is made otherwise ({term.expression})"
     if missing and not any(_is_left_out(case, column) for column in missing):
         yield f"{link.text!r} of the question is not computed ({term.expression})"
+
+
+def _is_made_otherwise(case: Case, expression: str) -> bool:
+    """Whether no product of the query is that of a formula, though one multiplies the same columns."""
+    measures = [one for one in case.asked if one.kind == "term" and one.role in ("measure", "aggregate", "amount")]
+    apart = any(one.this.find(exp.Column) and one.expression.find(exp.Column) for one in case.tree.find_all(exp.Sub))
+    wanted = _products(case.formula(expression))
+    if len({one.value for one in measures}) > 1 or apart or len(wanted) != 1 or len(wanted[0]) < _FACTORS:
+        return False
+    found = _products(case.tree)
+    alike = [one for one in found if _named(one) == _named(wanted[0])]
+    return bool(alike) and wanted[0] not in found
+
+
+def _products(tree: exp.Expr | None) -> list[frozenset[str]]:
+    """The factors of each product, the tables of their columns left out."""
+    found = []
+    for node in tree.find_all(exp.Mul) if tree is not None else ():
+        around = node.parent
+        while isinstance(around, exp.Paren):
+            around = around.parent
+        if not isinstance(around, exp.Mul):
+            found.append(frozenset(_spelt(one) for one in _factors(node)))
+    return found
+
+
+def _spelt(node: exp.Expr) -> str:
+    bare = node.copy()
+    for column in bare.find_all(exp.Column):
+        column.set("table", None)
+    return bare.sql().lower().replace("1.0", "1")
+
+
+def _named(factors: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for one in factors for name in re.findall(r"[^\W\d]\w*", one))
 
 
 def _has_another(case: Case, column: Column, link: Link) -> bool:
@@ -158,7 +216,7 @@ def groups(case: Case) -> Iterator[str]:
     parted = case.says(_APART) or case.reading.has(_BY) or case.kind == "over_time"
     if not grouped and parted and case.kind in ("by_group", "top_per_group", "over_time"):
         apart = case.tree.find(exp.Window, exp.Subquery, exp.SetOperation, exp.Exists, exp.CTE, exp.Case)
-        if apart is None and case.called & _ADDING:
+        if apart is None and case.called & (_ADDING | {"min", "max"}):
             yield "the question asks for each group, the query gives one row (GROUP BY)"
     unit = grain_of(case.question)
     if (
@@ -179,19 +237,18 @@ def groups(case: Case) -> Iterator[str]:
 
 
 def _bare_columns(case: Case, select: exp.Select) -> Iterator[str]:
-    """A column beside SUM, COUNT or AVG without GROUP BY is that of any row."""
-    if select.args.get("group") is not None or case.tree.find(exp.Window) is not None:
+    """A column beside SUM, COUNT or AVG without GROUP BY is that of any row; beside one MIN or MAX it is its own."""
+    if select.args.get("group") is not None:
         return
-    adding = any(
-        is_aggregate(node) and name_of(node) in _ADDING
-        for one in select.expressions
-        for node in case.own(select, [one])
-    )
-    if not adding:
+    made = [[node for node in case.own(select, [one]) if is_aggregate(node)] for one in select.expressions]
+    calls = [call for found in made for call in found]
+    if any(isinstance(call.parent, exp.Window) for call in calls):
         return
-    for one in select.expressions:
-        inside = list(case.own(select, [one]))
-        if any(isinstance(node, exp.Column) for node in inside) and not any(map(is_aggregate, inside)):
+    adding = [call for call in calls if name_of(call) in _ADDING]
+    if not adding and len({call.sql() for call in calls}) < 2:
+        return
+    for one, found in zip(select.expressions, made, strict=True):
+        if not found and any(isinstance(node, exp.Column) for node in case.own(select, [one])):
             yield f"{one.unalias().sql()} stands beside an aggregate without GROUP BY"
             return
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from agent.database.naming import fold as fold_name
-from agent.drafting.covering.case import Case, is_aggregate, name_of
+from agent.drafting.covering.case import Case, is_aggregate, name_of, own_columns
 from agent.drafting.literals import Column, number_in
 from agent.drafting.times import Part
 from agent.keys import qualified
@@ -114,13 +114,32 @@ def ranges(case: Case) -> Iterator[str]:
             yield f"{one.node.sql()} never holds: {name} goes from {low} to {high}"
 
 
-def keys_added(case: Case) -> Iterator[str]:
-    """Keys are no amounts: they are counted, not added up."""
+def amounts(case: Case) -> Iterator[str]:
+    """Amounts are added up, rows are counted: not the other way round."""
+    texts = {(one.table, one.column) for one in case.lexicon.facts.columns if one.values or one.is_date}
     for call in case.tree.find_all(exp.Anonymous):
-        if name_of(call) in ("sum", "avg", "total") and len(call.expressions) == 1:
-            column = case.names.column(call.expressions[0])
-            if column is not None and case.is_key(column):
-                yield f"{call.sql()} adds keys up; rows are counted (COUNT)"
+        if not is_aggregate(call) or len(call.expressions) != 1:
+            continue
+        given = call.expressions[0]
+        inner = given.expressions[0] if isinstance(given, exp.Distinct) and len(given.expressions) == 1 else given
+        if name_of(call) in ("sum", "avg", "total"):
+            column = case.names.column(inner)
+            if column is not None and (case.is_key(column) or column in texts):
+                yield f"{call.sql()} adds up what is no amount; rows are counted (COUNT)"
+        elif name_of(call) == "count" and not isinstance(given, exp.Distinct) and case.kind != "count":
+            yield from _counted(case, call, given)
+
+
+def _counted(case: Case, call: exp.Anonymous, given: exp.Expr) -> Iterator[str]:
+    if isinstance(given, exp.Case):
+        default = given.args.get("default")
+        if default is not None and not isinstance(default, exp.Null):
+            yield f"{call.sql()} counts every row, whichever way the CASE goes (SUM)"
+        return
+    columns = [case.names.column(one) for one in own_columns(given)]
+    adds = case.called & {"sum", "total", "avg"} or case.tree.find(exp.Div) is not None
+    if columns and not adds and all(column in case.lexicon.amounts for column in columns):
+        yield f"{call.sql()} counts rows; an amount is added up (SUM)"
 
 
 def loose_columns(case: Case) -> Iterator[str]:

@@ -17,6 +17,11 @@ from agent.linking import Lexicon
 from agent.quantities import is_excluded
 from agent.wording import fold
 
+_WORDED = re.compile(
+    r"\b(?:(?:starts?|starting|begins?|beginning) with|(?:ends?|ending) (?:in|with)|mention(?:s|ing)?"
+    r"|contain(?:s|ing)? the (?:word|text)|the letters?|(?:first|last) name (?:is )?[A-Z]\w+)\b"
+)
+_TEXT_CALLS = frozenset({"substr", "substring", "instr", "left", "right", "strpos", "position", "glob", "like"})
 _BRACKETS = re.compile(r"[\s\w]{0,20}\((?P<inside>[^)]*)\)")
 _SHORTEST_PART = 3
 _PATTERNS = {"%": ".*", "_": ".", "*": ".*", "?": "."}
@@ -74,6 +79,15 @@ def patterns(case: Case) -> Iterator[str]:
             yield f"{held[0].node.sql()} takes {name} for a text, which it is not"
         elif known is not None and not any(_matches(text, value) for text in texts for value in known):
             yield f"no {name} is like {held[0].literal.name!r}"
+
+
+def wordings(case: Case) -> Iterator[str]:
+    """What a text is said to begin with, end in or mention is held against one."""
+    match = _WORDED.search(case.question)
+    if match is None or (case.texts and any(one.literal.is_string for one in case.compared)):
+        return
+    if not case.called & _TEXT_CALLS:
+        yield f"{match[0]!r} of the question is in no condition (LIKE)"
 
 
 def conditions(case: Case) -> Iterator[str]:
