@@ -66,6 +66,8 @@ def test_variants_are_read_in_the_ways_they_can_be_written() -> None:
     assert read[-1].levers == Levers()
     assert read[2].levers == replace(Levers.read("all"), adapt=False)
     assert [one.memory for one in read[2:4]] == [True, False]
+    (two,) = read_variants("all but adapt, names")
+    assert two.levers == replace(Levers.read("all"), adapt=False, names=False)
     for wrong in ("adept", "all but adept", "schema: adept", "none, adept"):
         with pytest.raises(AblationError, match=f"'{wrong}' is no variant: levers are adapt, "):
             read_variants(f"none; {wrong}")
@@ -154,9 +156,11 @@ def test_the_finding_names_what_each_lever_gives_and_what_is_lost_without_it() -
 
 
 def test_what_a_variant_was_not_asked_is_left_out_of_its_pairs_and_said_so() -> None:
-    found = ablation([*trials("none", "--+-"), *trials("adapt", "+++")])
-    gain = found.gain("adapt", "none")
-    assert gain is not None and (gain.difference.total, gain.left_out) == (3, 1)
+    found = ablation([*trials("none", "--+-"), *trials("adapt", "+++"), *trials("names", "--+-+")])
+    assert [(one.difference.total, one.difference.gained, one.left_out) for one in found.gains] == [
+        (3, 2, 1),
+        (4, 0, 1),
+    ]
     assert "Not every question was asked in every variant." in finding(found)
     assert "Not every" not in finding(ablation([*trials("none", "--"), *trials("adapt", "++")]))
 
@@ -212,7 +216,7 @@ def test_types_that_had_no_right_answer_and_have_some_now_are_named_and_so_are_t
 
 
 def test_kinds_of_error_are_counted_with_the_rule_that_was_broken() -> None:
-    wrong = {"error": "not_run", "rule": "unknown_column"}
+    wrong: dict[str, Any] = {"error": "not_run", "rule": "unknown_column"}
     found = ablation(
         [
             *(trial("none", f"q{n}", False, **wrong) for n in range(3)),
@@ -301,7 +305,8 @@ class Harbour:
     """A checkout in small with a question set and a pack, and a model that writes what a test says by question.
 
     `asked` are the questions in prompts, as they came; after `stop_after` of them the model does `stop`. `levers` are
-    those that the application was opened with, and `recalled` how many episodes stood in its brain then.
+    those that the application was opened with each time, and `episodes` how many stood in its brain when it was closed.
+    Each brain keeps its episode store for as long as the harbour is there, as Cognee does.
     """
 
     home: Path
@@ -312,6 +317,7 @@ class Harbour:
     levers: list[Levers] = field(default_factory=list)
     episodes: list[int] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    stores: dict[str | None, ReferenceStore] = field(default_factory=dict)
 
     name = "scripted"
 
@@ -332,7 +338,7 @@ class Harbour:
     def opened(self, settings: Settings, **known: Any) -> Iterator[App]:
         with open_app(settings, **known) as app:
             app.__dict__["model"] = self
-            app.__dict__["store"] = ReferenceStore(embedder=self.minilm)
+            app.__dict__["store"] = self.stores.setdefault(settings.brain, ReferenceStore(embedder=self.minilm))
             self.levers.append(settings.levers)
             yield app
             self.episodes.append(len(app.ledger.episodes()))
@@ -399,6 +405,15 @@ def test_every_variant_asks_the_same_of_one_brain_with_its_levers_and_learns_not
     assert one.run(VARIED) == 0
     assert one.levers[1:] == [variant.levers for variant in read_variants(VARIED)]
     assert one.episodes == [2, 2, 2, 2, 0]  # the pack and no more; the judge's own brain, closed last, has none
+    file = TrialFile(one.home / "runs" / "levers" / "scripted" / "steps.jsonl")
+    recalled = {
+        trial.key: trial.step.recalled for trial in file.of(["none", "names", "all", "schema: none"], QUESTIONS)
+    }
+    assert recalled == {
+        (name, id): 0 if name == "schema: none" else 2
+        for name in ("none", "names", "all", "schema: none")
+        for id in ("urk", "long", "longest")
+    }
     told = one.told()
     assert [variant["variant"] for variant in told["variants"]] == ["none", "names", "all", "schema: none"]
     assert {variant["right"]["total"] for variant in told["variants"]} == {3}
