@@ -41,13 +41,11 @@ def leaked(northwind: Database) -> Leaked:
     terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
     lexicon = Lexicon.build(northwind.schema, northwind.facts, terms)
 
+    masked = lru_cache(maxsize=2_000)(lambda question: mask(question, ground(question, lexicon)))
+    spelled = lru_cache(maxsize=4_000)(lambda sql: one_spelling(sql, "sqlite"))
+
     def found(training: Sequence[Pair], holdout: Sequence[Pair]) -> tuple[Leak, ...]:
-        return leaks(
-            training,
-            holdout,
-            mask=lambda question: mask(question, ground(question, lexicon)),
-            normalise=lambda sql: one_spelling(sql, "sqlite"),
-        )
+        return leaks(training, holdout, mask=masked, normalise=spelled)
 
     return found
 
