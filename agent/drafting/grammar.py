@@ -91,17 +91,25 @@ class Written:
 
 
 def grammar_for(
-    understood: Understood, *, lexicon: Lexicon, schema: Schema, shown: Sequence[str] = (), literals: Literals = "free"
+    understood: Understood,
+    *,
+    lexicon: Lexicon,
+    schema: Schema,
+    shown: Sequence[str] = (),
+    literals: Literals = "free",
+    loose: bool = False,
 ) -> str:
     """Write the grammar of one SELECT over the tables that a question links to and their neighbours over the keys.
 
     What columns and subqueries are called comes from a small set of names and from the queries in `shown`, the examples
-    that the model sees. `literals`: any, or only those that the question gives rise to.
+    that the model sees. `literals`: any, or only those that the question gives rise to. `loose`: the query is written
+    without FROM and JOIN, with the table of each column, for code to complete (`agent/drafting/joining.py`).
     """
     grounding = understood.grounding
     names = _tables_of(grounding, lexicon, schema)
     written = Written.read(shown, schema.dialect)
-    return _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, lexicon, literals)).text()
+    made = _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, lexicon, literals))
+    return made.loose() if loose else made.text()
 
 
 def _tables_of(grounding: Grounding, lexicon: Lexicon, schema: Schema) -> tuple[str, ...]:
@@ -212,7 +220,30 @@ class _Grammar:
         self._parts = tuple(self._name(part) for part in dict.fromkeys((*_PARTS, *written.parts)))
 
     def text(self) -> str:
-        rules = [
+        """Queries with FROM and JOIN."""
+        rules = self._words()
+        singles = [f"t{place}" for place in range(len(self._names))]
+        rules += self._queries([*singles, "q"])
+        for scope, name in zip(singles, self._names, strict=True):
+            rules += self._scope(scope, (*self._bare([name]), *self._qualified([name])), "query")
+            rules.append(f"sel{scope} ::= items{scope} {_literal(f' FROM {self._name(name)}')} tail{scope}")
+        rules += self._scope("q", (*self._qualified(self._names), *self._of_aliases()), "query")
+        rules.append('selq ::= itemsq " FROM " source join+ tailq')
+        rules.append('selq0 ::= itemsq " FROM " source tailq')
+        return "\n".join((*rules, *self._sources(), *self._from_queries())) + "\n"
+
+    def loose(self) -> str:
+        """Queries without FROM; the few that cannot do without it may have one."""
+        rules = [*self._words(), *self._queries(["q"])]
+        table = any_of(map(self._name, self._names))
+        rules += self._scope("q", (*self._qualified(self._names), *self._of_aliases()), "query", loose=True)
+        rules.append(f"table ::= {table}")
+        rules.append('selq ::= itemsq (" FROM " (source join+ | table ((", " | " LEFT JOIN ") table)*))? tailq')
+        rules.append('selq0 ::= itemsq " FROM " source tailq')
+        return "\n".join((*rules, *self._sources(), *self._from_queries())) + "\n"
+
+    def _words(self) -> list[str]:
+        return [
             'root ::= top | "WITH " cte (", " later)* " " topc',
             'cte ::= part " AS (" query ")"',
             'later ::= part " AS (" queryc ")"',
@@ -232,46 +263,44 @@ class _Grammar:
             f"function ::= {any_of(f'{name}(' for name in self._functions())}",
             'list ::= (text (", " text)* | number (", " number)*)',
         ]
-        singles = [f"t{place}" for place in range(len(self._names))]
-        plain = [f"sel{scope}" for scope in (*singles, "q", "d", "b")]
-        rules += [
+
+    def _queries(self, scopes: Sequence[str]) -> list[str]:
+        """The rules for SELECT: at the top, nested, and both behind a WITH."""
+        plain = [f"sel{scope}" for scope in (*scopes, "d", "b")]
+        return [
             f'top ::= "SELECT " "DISTINCT "? ({" | ".join(plain)}) (setop top)?',
             f'query ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0"))}) (setop query)?',
             f'topc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selc", "selbc"))}) (setop topc)?',
             f'queryc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0", "selc"))}) (setop queryc)?',
         ]
-        for scope, name in zip(singles, self._names, strict=True):
-            rules += self._scope(scope, (*self._bare([name]), *self._qualified([name])), "query")
-            rules.append(f"sel{scope} ::= items{scope} {_literal(f' FROM {self._name(name)}')} tail{scope}")
-        far = (*self._qualified(self._names), *self._of_aliases())
-        rules += self._scope("q", far, "query")
-        rules.append('selq ::= itemsq " FROM " source join+ tailq')
-        rules.append('selq0 ::= itemsq " FROM " source tailq')
-        rules += self._sources()
-        loose = (*self._aliases, *self._bare(self._names))
-        rules += self._scope("d", loose, "query")
-        rules.append('seld ::= itemsd " FROM (" query ")" (" AS " part)? taild')
-        inner = tuple(f"{part}.{name}" for part in self._parts for name in dict.fromkeys(loose))
-        rules += self._scope("c", (*loose, *far, *inner), "queryc")
-        table = any_of(map(self._name, self._names))
-        rules.append(
-            f'selc ::= itemsc " FROM " (part (joinc ({table} | part) " ON " condc)*'
-            f' | ({table}) joinc part " ON " condc) tailc'
-        )
-        rules.append('joinc ::= " JOIN " | " LEFT JOIN "')
-        rules += self._scope("b", (), "query")
-        rules.append("selb ::= itemsb")
-        rules += self._scope("bc", (), "queryc")
-        rules.append("selbc ::= itemsbc")
-        return "\n".join(rules) + "\n"
 
-    def _scope(self, scope: str, names: Iterable[str], query: str) -> list[str]:
+    def _from_queries(self) -> list[str]:
+        """The rules for a SELECT over a subquery, over a WITH query, and over nothing."""
+        given = (*self._aliases, *self._bare(self._names))
+        inner = tuple(f"{part}.{name}" for part in self._parts for name in dict.fromkeys(given))
+        far = (*self._qualified(self._names), *self._of_aliases())
+        table = any_of(map(self._name, self._names))
+        return [
+            *self._scope("d", given, "query"),
+            'seld ::= itemsd " FROM (" query ")" (" AS " part)? taild',
+            *self._scope("c", (*given, *far, *inner), "queryc"),
+            f'selc ::= itemsc " FROM " (part (joinc ({table} | part) " ON " condc)*'
+            f' | ({table}) joinc part " ON " condc) tailc',
+            'joinc ::= " JOIN " | " LEFT JOIN "',
+            *self._scope("b", (), "query"),
+            "selb ::= itemsb",
+            *self._scope("bc", (), "queryc"),
+            "selbc ::= itemsbc",
+        ]
+
+    def _scope(self, scope: str, names: Iterable[str], query: str, *, loose: bool = False) -> list[str]:
         """The rules for expressions, conditions and clauses over some names."""
         column = any_of(names)
         term = [f"name{scope}"] if column else []
-        number = ["number", "text"]
+        correlated = ' | "CORRELATED(" table ")"' if loose else ""
+        rows = 'table ".*"' if loose else '"*"'
         rules = [f"name{scope} ::= {column}"] if column else []
-        term += [*number, f"call{scope}", f"case{scope}", f'"(" (expr{scope} | {query}) ")"']
+        term += ["number", "text", f"call{scope}", f"case{scope}", f'"(" (expr{scope} | {query}) ")"']
         rules += [
             f"term{scope} ::= {' | '.join(term)}",
             f"expr{scope} ::= term{scope} (op term{scope})*",
@@ -279,10 +308,11 @@ class _Grammar:
             f'item{scope} ::= (expr{scope} (cmp expr{scope})? | "NOT "? exists {query} ")") (" AS " alias)?',
             f'items{scope} ::= {_literal("*") + " | " if column else ""}item{scope} (", " item{scope})*',
             f'cond{scope} ::= pred{scope} ((" AND " | " OR ") pred{scope})*',
-            f'pred{scope} ::= "NOT "? (expr{scope} test{scope} | "(" cond{scope} ")" | exists {query} ")")',
+            f'pred{scope} ::= "NOT "? (expr{scope} test{scope} | "(" cond{scope} ")" | exists {query} ")"{correlated})',
             f'test{scope} ::= cmp expr{scope} | " IS " "NOT "? "NULL" | " NOT"? (" IN (" (list | {query}) ")"'
             f' | " BETWEEN " expr{scope} " AND " expr{scope} | " LIKE " pattern)',
-            f'call{scope} ::= ("COUNT(" ("*" | "DISTINCT "? expr{scope}) ")" | aggregate "DISTINCT "? expr{scope} ")"'
+            f'call{scope} ::= ("COUNT(" ({rows} | "DISTINCT "? expr{scope}) ")"'
+            f' | aggregate "DISTINCT "? expr{scope} ")"'
             f' | ranking exprs{scope}? ")") over{scope}? | "CAST(" expr{scope} " AS " type ")"'
             f' | function exprs{scope}? ")"{self._extract(scope)}',
             f'over{scope} ::= " OVER (" ("PARTITION BY " exprs{scope} (" " sorted{scope})? | sorted{scope})? ")"',
