@@ -28,8 +28,8 @@ def prompt_hash(model: str, prompt: Prompt) -> str:
     """Hash of everything that a reply depends on, the same on every machine.
 
     It is the first 32 hex digits of the SHA-256 over the UTF-8 JSON array
-    `[model, max_tokens, stable, [[role, text], …]]`, without spaces and without escapes for non-ASCII letters. A grammar
-    stands behind them, where there is one.
+    `[model, max_tokens, stable, [[role, text], …]]`, without spaces and without escapes for non-ASCII letters. A
+    grammar stands behind them, where there is one.
 
     >>> from agent.models.port import Turn
     >>> prompt_hash("0.5b", Prompt("s", (Turn("user", "q"),), 10))
