@@ -9,7 +9,7 @@
 
 `collect` asks each question of a fresh brain that holds the shipped seed pack, but for every episode that was asked
 alike or has the question's own gold. Nothing is learned and no habit answers. All drafts are judged as in training, on
-the database and on copies of it with other rows. What each moment of an attempt shows is kept in `runs/calibration/`,
+the database and on copies of it with other rows; all levers but the grammar are on. What each moment of an attempt shows is kept in `runs/calibration/`,
 one JSON line for each moment: the features of each result, and each draft with whether it is right. Without `--model`
 no model is asked, so that only adapted drafts count; with one, its replies come from the completion cache where the
 prompt was asked before.
@@ -148,7 +148,8 @@ def collect(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         model = None if given.model == NONE else given.model
         settings = read_settings(os.environ, database=given.db, brain=Path(scratch), model=model, habits=False)
-        settings = replace(settings, think=given.think) if given.think else settings
+        levers = replace(settings.levers, adapt=True, dialect=True, names=True, coverage=True, weigh=True)
+        settings = replace(settings, think=given.think or settings.think, levers=levers)
         with open_app(settings, say=told) as app, closing(School(app=app)) as school:
             asked: Model = NoModel() if model is None else CachedModel(app.model, path=replies(app), say=told)
             if model is None:
@@ -288,6 +289,9 @@ def cases_of(moments: Sequence[Moment]) -> list[Case]:
 def fit(given: argparse.Namespace) -> int:
     moments = read_moments(given.collected)
     cases = cases_of(moments)
+    if not cases:
+        told("Nothing that was collected has a result, so there is nothing to fit on. Collect again.")
+        return 1
     tried = {hold: cross_validated(cases, hold=hold) for hold in HOLDS}
     losses = {hold: surprise(cases, chances) for hold, chances in tried.items()}
     hold = given.hold or min(losses, key=lambda one: losses[one])
