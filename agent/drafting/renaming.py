@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import OSA
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -125,7 +125,7 @@ def same_words(a: str, b: str) -> bool:
 
 
 def is_typo(written: str, real: str) -> bool:
-    """Whether a name is another with one letter wrong, two in a long one; digits must be the same.
+    """Whether a name is another with one letter wrong or two swapped, twice so in a long one; digits must be the same.
 
     >>> is_typo("UnitPric", "UnitPrice"), is_typo("Quantty", "Quantity"), is_typo("Line1", "Line2"), is_typo("No", "Na")
     (True, True, False, False)
@@ -134,7 +134,7 @@ def is_typo(written: str, real: str) -> bool:
     most = 0 if len(a) < 5 else 1 if len(a) < 8 else 2
     if not most or re.sub(r"\D", "", a) != re.sub(r"\D", "", b) or abs(len(a) - len(b)) > 1:
         return False
-    return Levenshtein.distance(a, b, score_cutoff=most) <= most
+    return OSA.distance(a, b, score_cutoff=most) <= most
 
 
 def _stems(name: str) -> tuple[str, ...]:
@@ -209,11 +209,9 @@ class _Renaming(Resolver):
         return super()._table(node, ctes)
 
     def _rename_table(self, node: exp.Table, namespace: str, ctes: Any) -> None:
-        names = [table.name for table in self._schema.tables] + [ctes[key] and key for key in ctes]
-        names = [name for name in names if name]
-        chosen = self._one_of(name for name in names if same_words(node.name, name)) or self._one_of(
-            name for name in names if is_typo(node.name, name)
-        )
+        names = [*(table.name for table in self._schema.tables), *ctes]
+        alike = [name for name in names if same_words(node.name, name)]
+        chosen = self._one_of(alike or [name for name in names if is_typo(node.name, name)])
         if chosen is None:
             return
         before = self._text(exp.Table(this=node.this.copy(), db=node.args.get("db")))
@@ -313,18 +311,17 @@ class _Renaming(Resolver):
             if same_words(qualifier.name, source.label)
             or (source.table is not None and same_words(qualifier.name, source.table.name))
         ]
-        if len(meant) == 1:
-            found = exp.Column(this=node.this.copy(), table=self._label(meant[0], scope))
-            if isinstance(node.this, exp.Star) or self._problem(found, scope) is None:
-                return found
-            return self._as_column(found, scope)
-        if meant or isinstance(node.this, exp.Star):
+        if not meant and not isinstance(node.this, exp.Star):
+            table = next((one for one in self._schema.tables if same_words(one.name, qualifier.name)), None)
+            if table is not None:
+                return self._through_key(node, table.name, scope)
+            meant = [key for key, source in scope.sources.items() if _is_short_for(qualifier.name, source)]
+        if len(meant) != 1:
             return None
-        table = next((one for one in self._schema.tables if same_words(one.name, qualifier.name)), None)
-        if table is not None:
-            return self._through_key(node, table.name, scope)
-        short = [place for place in self._exact_places(node, scope) if _is_short_for(qualifier.name, place.source)]
-        return self._placed(_Found(short).only, scope)
+        found = exp.Column(this=node.this.copy(), table=self._label(meant[0], scope))
+        if isinstance(node.this, exp.Star) or self._problem(found, scope) is None:
+            return found
+        return self._as_column(found, scope)
 
     def _through_key(self, node: exp.Column, table: str, scope: Scope) -> exp.Expr | None:
         """The key of a table that is not read stands in one that refers to it."""
@@ -493,9 +490,6 @@ class _Renaming(Resolver):
         for key, source in scope.sources.items():
             for name in source.columns.values():
                 yield _Place(key, source, name)
-
-    def _exact_places(self, node: exp.Column, scope: Scope) -> Iterator[_Place]:
-        return (place for place in self._places(scope) if self._real(place.name) == self._key(node.this))
 
     def _placed(self, place: _Place | None, scope: Scope) -> exp.Expr | None:
         return self._made(place.name, self._label(place.key, scope)) if place is not None else None

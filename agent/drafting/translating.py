@@ -59,10 +59,14 @@ def translated(sql: str, dialect: str) -> tuple[str, tuple[str, ...]]:
 
 def _read(sql: str, dialect: str) -> tuple[exp.Expr, list[str]] | None:
     """Read one query, in the own dialect or the first other one that can; with notes on the latter."""
-    own = None if _CONVERTS.search(sql) else _one(sql, guarded(dialect))
-    if own is not None:
-        return own, []
-    for name in ("sqlite", "postgres", "mysql", "tsql"):
+    order = ["sqlite", "postgres", "mysql", "tsql"]
+    if _OF_SQL_SERVER.search(sql):
+        order.insert(0, order.pop())
+    else:
+        own = _one(sql, guarded(dialect))
+        if own is not None:
+            return own, []
+    for name in order:
         tree = _one(sql, _foreign(name)) if name != dialect else None
         if tree is not None and not _is_odd(tree):
             if name == "mysql":
@@ -71,9 +75,10 @@ def _read(sql: str, dialect: str) -> tuple[exp.Expr, list[str]] | None:
     return None
 
 
-# The type comes first only in SQL Server's CONVERT; other readers take it for the value.
-_CONVERTS = re.compile(
-    r"\bCONVERT\s*\(\s*(N?VARCHAR|N?CHAR|DATE|DATETIME2?|INT|BIGINT|FLOAT|REAL|DECIMAL|NUMERIC)\b", re.I
+# TOP (n) reads as a call elsewhere, and the type of a CONVERT, which comes first here, as its value.
+_TYPE_WORDS = "N?VARCHAR|N?CHAR|DATE|DATETIME2?|INT|BIGINT|FLOAT|REAL|DECIMAL|NUMERIC"
+_OF_SQL_SERVER = re.compile(
+    rf"\bCONVERT\s*\(\s*(?:{_TYPE_WORDS})\b|\bSELECT\s+(?:DISTINCT\s+)?TOP\s*\(?\s*\d", re.IGNORECASE
 )
 
 
@@ -310,10 +315,18 @@ def _case(subject: str, names: Sequence[str], first: int) -> str:
 
 _DAY_NAME = _case(_number("%w"), _DAYS, 0)
 _MONTH_NAME = _case(_number("%m"), _MONTHS, 1)
-_YEARS_BETWEEN = (
-    "CAST(STRFTIME('%Y', _1) AS INTEGER) - CAST(STRFTIME('%Y', _0) AS INTEGER)"
-    " - (STRFTIME('%m-%d %H:%M:%S', _1) < STRFTIME('%m-%d %H:%M:%S', _0))"
-)
+_YEARS_APART = "CAST(STRFTIME('%Y', _1) AS INTEGER) - CAST(STRFTIME('%Y', _0) AS INTEGER)"
+
+
+def _less_what_is_not_full(apart: str, form: str) -> str:
+    """Units that are full between two times, towards 0: one less where the rest of the later time is the smaller."""
+    ends = f"STRFTIME('{form}', _1)", f"STRFTIME('{form}', _0)"
+    forwards = f"(JULIANDAY(_1) >= JULIANDAY(_0) AND {ends[0]} < {ends[1]})"
+    backwards = f"(JULIANDAY(_1) < JULIANDAY(_0) AND {ends[0]} > {ends[1]})"
+    return f"{apart} - {forwards} + {backwards}"
+
+
+_YEARS_BETWEEN = _less_what_is_not_full(_YEARS_APART, "%m-%d %H:%M:%S")
 _MONTHS_APART = (
     "(CAST(STRFTIME('%Y', _1) AS INTEGER) - CAST(STRFTIME('%Y', _0) AS INTEGER)) * 12"
     " + CAST(STRFTIME('%m', _1) AS INTEGER) - CAST(STRFTIME('%m', _0) AS INTEGER)"
@@ -322,7 +335,7 @@ _DAYS_APART = "CAST(JULIANDAY(DATE(_1)) - JULIANDAY(DATE(_0)) AS INTEGER)"
 # SQL Server counts the borders between units that are crossed.
 _BORDERS: dict[str, dict[str, str]] = {
     "sqlite": {
-        "year": "CAST(STRFTIME('%Y', _1) AS INTEGER) - CAST(STRFTIME('%Y', _0) AS INTEGER)",
+        "year": _YEARS_APART,
         "quarter": (
             "(CAST(STRFTIME('%Y', _1) AS INTEGER) - CAST(STRFTIME('%Y', _0) AS INTEGER)) * 4"
             " + (CAST(STRFTIME('%m', _1) AS INTEGER) + 2) / 3 - (CAST(STRFTIME('%m', _0) AS INTEGER) + 2) / 3"
@@ -350,7 +363,7 @@ _BORDERS: dict[str, dict[str, str]] = {
 _FULL: dict[str, dict[str, str]] = {
     "sqlite": {
         "year": _YEARS_BETWEEN,
-        "month": f"{_MONTHS_APART} - (STRFTIME('%d %H:%M:%S', _1) < STRFTIME('%d %H:%M:%S', _0))",
+        "month": _less_what_is_not_full(_MONTHS_APART, "%d %H:%M:%S"),
         "day": "CAST(JULIANDAY(_1) - JULIANDAY(_0) AS INTEGER)",
         "hour": "(CAST(STRFTIME('%s', _1) AS INTEGER) - CAST(STRFTIME('%s', _0) AS INTEGER)) / 3600",
         "minute": "(CAST(STRFTIME('%s', _1) AS INTEGER) - CAST(STRFTIME('%s', _0) AS INTEGER)) / 60",
@@ -486,7 +499,22 @@ def _steps(interval: exp.Expr) -> list[tuple[exp.Expr, str]] | None:
     found: list[tuple[exp.Expr, str]] = [
         (exp.Literal.number(number), _UNITS.get(word.lower(), "")) for number, word in _STEP.findall(amount.name)
     ]
-    return found if found and all(word for _, word in found) else None
+    if not found or not all(word for _, word in found):
+        return None
+    return _merged([(_whole(number) or 0, word) for number, word in found])
+
+
+_MERGED = {"year": ("month", 12), "quarter": ("month", 3), "month": ("month", 1), "week": ("day", 7), "day": ("day", 1)}
+
+
+def _merged(steps: Sequence[tuple[int, str]]) -> list[tuple[exp.Expr, str]]:
+    """Steps of several units as intervals take them: all months at once, then all days, then the rest."""
+    totals: dict[str, int] = {}
+    for number, word in steps:
+        unit, factor = _MERGED.get(word, (word, 1))
+        totals[unit] = totals.get(unit, 0) + number * factor
+    first = [unit for unit in ("month", "day") if unit in totals]
+    return [(exp.Literal.number(totals[unit]), unit) for unit in dict.fromkeys([*first, *totals])]
 
 
 def _moved(value: exp.Expr, amount: exp.Expr, unit: str, sign: int) -> exp.Expr | None:
@@ -870,7 +898,7 @@ def _cast(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """Types that only MySQL names."""
     written = node.args["to"].sql(guarded(dialect)).upper()
     whole = written.removesuffix(" INTEGER") in ("SIGNED", "UNSIGNED", "UBIGINT")
-    plain = "INTEGER" if whole else {"STRING": "TEXT", "NUMBER": "DECIMAL", "DATETIME2": "TIMESTAMP"}.get(written)
+    plain = "INTEGER" if whole else {"NUMBER": "DECIMAL", "DATETIME2": "TIMESTAMP"}.get(written)
     if plain is None:
         return None
     node.set("to", exp.DataType.build(plain, dialect=dialect))
@@ -1020,8 +1048,14 @@ def _strftime_of_postgres(node: exp.Expr, dialect: str) -> exp.Expr | None:
 
 
 def _julianday(node: exp.Expr, dialect: str) -> exp.Expr | None:
+    """Days since 4714 BC. PostgreSQL would round where SQLite cuts off when they become a whole number."""
     moment = _moment(node.expressions, "TIMESTAMP")
-    return _fill("EXTRACT(EPOCH FROM _0) / 86400 + 2440587.5", dialect, moment) if moment is not None else None
+    if moment is None:
+        return None
+    cast = node.find_ancestor(exp.Cast, exp.Select)
+    if isinstance(cast, exp.Cast) and cast.is_type(*exp.DataType.INTEGER_TYPES) and cast.this.name.upper() != "TRUNC":
+        cast.set("this", exp.Anonymous(this="TRUNC", expressions=[cast.this]))
+    return _fill("EXTRACT(EPOCH FROM _0) / 86400 + 2440587.5", dialect, moment)
 
 
 def _plus_of_postgres(node: exp.Expr, dialect: str) -> exp.Expr | None:
@@ -1075,8 +1109,6 @@ _NAMED_PARTS: dict[str, Rule] = {
     "date_sub": _added(-1),
     "subdate": _added(-1),
     "nvl2": _by_count({3: "CASE WHEN NOT _0 IS NULL THEN _1 ELSE _2 END"}),
-    "char_length": _by_count({1: "LENGTH(_0)"}),
-    "character_length": _by_count({1: "LENGTH(_0)"}),
     "len": _by_count({1: "LENGTH(_0)"}),
     "ucase": _by_count({1: "UPPER(_0)"}),
     "lcase": _by_count({1: "LOWER(_0)"}),
@@ -1089,6 +1121,8 @@ _RULES: dict[str, dict[str, Rule]] = {
     "sqlite": {
         **_NAMED_PARTS,
         "second": _part_call("second"),
+        "char_length": _by_count({1: "LENGTH(_0)"}),
+        "character_length": _by_count({1: "LENGTH(_0)"}),
         "weekday": _by_count({1: f"({_number('%w')} + 6) % 7"}),
         "week": _by_count({1: f"({_number('%j')} + 6 - {_number('%w')}) / 7"}),
         "dayname": _by_count({1: _DAY_NAME}),
@@ -1179,7 +1213,7 @@ _RULES: dict[str, dict[str, Rule]] = {
 
 _SIGNS = (
     r"`|\[|==|\bTOP\b|\bFETCH\b|\bILIKE\b|\bINTERVAL\b|\bSEPARATOR\b|\bDIV\b|\bDISTINCT\s+ON\b|\bCONVERT\b|\bDECIMAL\b"
-    r"|\bNUMERIC\b|\bNUMBER\b|SIGNED\b|\bSTRING\b|\bDATETIME2\b|\bEXTRACT\b|\bPOSITION\b|\bDISTINCT\b[^()]*,"
+    r"|\bNUMERIC\b|\bNUMBER\b|SIGNED\b|\bDATETIME2\b|\bEXTRACT\b|\bPOSITION\b|\bDISTINCT\b[^()]*,"
 )
 
 
