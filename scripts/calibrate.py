@@ -9,10 +9,10 @@
 
 `collect` asks each question of a fresh brain that holds the shipped seed pack, but for every episode that was asked
 alike or has the question's own gold. Nothing is learned and no habit answers. All drafts are judged as in training, on
-the database and on copies of it with other rows; all levers but the grammar are on. What each moment of an attempt shows is kept in `runs/calibration/`,
-one JSON line for each moment: the features of each result, and each draft with whether it is right. Without `--model`
-no model is asked, so that only adapted drafts count; with one, its replies come from the completion cache where the
-prompt was asked before.
+the database and on copies of it with other rows. All levers but the grammar are on. What each moment of an attempt
+shows is kept in `runs/calibration/`, one JSON line for each moment: the features of each result, and each draft with
+whether it is right. Without `--model` no model is asked, so that only adapted drafts count; with one, its replies come
+from the completion cache where the prompt was asked before.
 
 `fit` fits weights on what was collected and writes `agent/drafting/confidence.toml`. How well it does on questions that
 it was not fitted on is measured by cross-validation over families: questions that differ in literals are never parted.
