@@ -36,6 +36,9 @@ Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
 _SHORT = 5
+_NEAR_VERB = 7
+"""Words between a noun and its verb, at most."""
+
 _NO_PART = STOP | HIGHEST | LOWEST
 _DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {
     "sold": "sell",
@@ -101,6 +104,7 @@ class Lexicon:
         self._value_stems: dict[str, list[Meaning]] = {}
         self._parts: dict[str, list[Meaning]] = {}
         self._agents: dict[str, list[Meaning]] = {}
+        self._verbs_of: dict[str, list[tuple[str, Meaning]]] = {}
         self._spelt: set[str] = set()
         self._known_tables = {table.name for table in schema.tables}
         self.foreign = {(t.name, c) for t in schema.tables for key in t.foreign_keys for c in key.columns}
@@ -180,6 +184,9 @@ class Lexicon:
         changed = {place for place, token in enumerate(mended) if token is not words[place]}
         if changed:
             found += [replace(span, quality="typo") for span in self._match(mended, used, only=changed)]
+        for place, meaning in self._apart(words, used):
+            found.append(Span(place, place + 1, (meaning,)))
+            used.add(place)
         for place, token in enumerate(words):
             if place not in used and token.kind == "latin" and token.folded not in _NO_PART:
                 parts = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
@@ -187,6 +194,18 @@ class Lexicon:
                 if parts or agents:
                     found.append(Span(place, place + 1, (*agents, *parts), "part"))
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
+
+    def _apart(self, words: Sequence[Token], used: set[int]) -> Iterable[tuple[int, Meaning]]:
+        """The nouns of amounts whose verb stands elsewhere: the `units` of "how many units has every clerk sold"."""
+        roots = [_verb_root(stem(_DONE_BY.get(token.folded, token.folded))) for token in words]
+        for place, token in enumerate(words):
+            if place in used or token.folded in STOP:
+                continue
+            for verb, meaning in self._verbs_of.get(token.stem, ()):
+                near = roots[max(0, place - _NEAR_VERB) : place + _NEAR_VERB + 1]
+                if verb in near:
+                    yield place, meaning
+                    break
 
     def _within_value(self, words: Sequence[Token], first: int, last: int) -> bool:
         """Whether a quoted stretch is only a part of a stored value that has quotation marks in it."""
@@ -327,6 +346,21 @@ class Lexicon:
                         part = Meaning("column", table.name, column.name, quality="part")
                         self._parts.setdefault(word, []).append(part)
 
+    def _index_apart(self, words: Sequence[Token], meaning: Meaning) -> None:
+        """Note the noun of an amount that is named by noun and verb, `units sold` or `sold units`."""
+        verbs = [word.folded in _DONE_BY for word in words]
+        if len(words) == 2 and sum(verbs) == 1 and (meaning.column is None or self._is_amount(meaning)):
+            noun, verb = (words[1], words[0]) if verbs[0] else words
+            root = _verb_root(stem(_DONE_BY[verb.folded]))
+            self._verbs_of.setdefault(noun.stem, []).append((root, meaning))
+
+    def _is_amount(self, meaning: Meaning) -> bool:
+        types = (c.type for t in self.schema.tables if t.name == meaning.table for c in t.columns)
+        names = (c.name for t in self.schema.tables if t.name == meaning.table for c in t.columns)
+        return any(
+            name == meaning.column and _AMOUNT_TYPE.search(type_) for name, type_ in zip(names, types, strict=True)
+        )
+
     def _name(self, words: Sequence[Token], meaning: Meaning) -> None:
         stems, folded = _keys(words)
         for key in dict.fromkeys((stems, stems.replace(" ", ""))):
@@ -341,7 +375,10 @@ class Lexicon:
             if match := _COLUMN_ONLY.match(term.expression or ""):
                 home, column = self._as_stored(*(_bare(part) for part in match.groups()))
             for name in term.names:
-                self._name(tokens(name), Meaning("term", home, column, term=place))
+                meaning = Meaning("term", home, column, term=place)
+                self._name(tokens(name), meaning)
+                if self.term_classes[place] in ("column", "measure"):
+                    self._index_apart(tokens(name), meaning)
 
     def _as_stored(self, table: str, column: str) -> tuple[str, str | None]:
         """A table and column as the schema writes them; the names themselves when it has no such column."""

@@ -726,15 +726,13 @@ class _Fitting:
 
     def _fit_distinct(self) -> None:
         """Count different ones where only rows were counted."""
-        if self.old.distinct == self.new.distinct:
+        thing = self.new.distinct
+        if (self.old.distinct is None) == (thing is None):
             return
         counts = [node for node in self.tree.find_all(exp.Count) if isinstance(node.this, exp.Star)]
-        if not self.new.distinct or len(counts) != 1:
+        if thing is None or len(counts) != 1:
             self._strain(0.8)
             return
-        thing = next((one for one in self.new.things if one.column is not None or one not in self.old.things), None)
-        if thing is None:
-            raise _Misfit
         column = self._column(thing.table, thing.column) if thing.column else self._key_to("", thing.table)
         counts[0].set("this", exp.Distinct(expressions=[column]))
         self.settled.append(thing)
@@ -746,11 +744,11 @@ class _Fitting:
         old, new = list(self.old.things), list(self.new.things)
         before = [one for one in old if one not in new]
         after = [one for one in new if one not in old and one not in self.settled]
+        if self._fit_columns_shown():
+            return
         if not before and not after:
             if old != new:
                 self._strain(0.3)
-            return
-        if self._fit_columns_shown(before, after):
             return
         pairs = self._aligned(before, after)
         for one, other in pairs:
@@ -814,28 +812,25 @@ class _Fitting:
         pairs += list(zip(*columns, strict=True)) if len(columns[0]) == len(columns[1]) else []
         return pairs
 
-    def _fit_columns_shown(self, before: Sequence[Thing], after: Sequence[Thing]) -> bool:
-        """Where rows are shown just as they are, other columns are shown in place of those that were asked for."""
+    def _fit_columns_shown(self) -> bool:
+        """Where rows are shown just as they are, other columns are shown in place of those that were asked for.
+
+        It is done where the old question, read the same way, asks for what the old query shows.
+        """
         scope = self.tree
-        if not isinstance(scope, exp.Select) or scope.args.get("group") or len(before) == len(after):
+        if not isinstance(scope, exp.Select) or scope.args.get("group") or not self.new.shown:
             return False
-        plain = all(isinstance(one.unalias(), exp.Column) for one in scope.expressions)
-        if not plain or not all(one.column for one in (*before, *after)):
+        before = [_home(one) for one in scope.expressions]
+        if None in before or set(before) != set(self.old.shown) or set(self.old.shown) == set(self.new.shown):
             return False
-        shown = [one for one in self.new.things if one.column]
-        heads = [one for one in self.new.things if one.column is None]
-        kept = [(c.table, c.name) for c in (one.unalias() for one in scope.expressions)]
-        fresh: list[Column] = []
-        for head in heads:
-            if any((head.table, column) in kept for column in display(head.table, self.lexicon)):
-                fresh += [(head.table, column) for column in display(head.table, self.lexicon)]
-        fresh += [(one.table, one.column or "") for one in shown]
-        measures = [self._as_column(text) for text in self.new.measures]
-        fresh += [one for one in measures if one is not None and one in kept]
-        if not fresh:
+        heads = (
+            {one.table for one in self.old.things if one.column is None},
+            {one.table for one in self.new.things if one.column is None},
+        )
+        if heads[0] != heads[1]:
             return False
-        scope.set("expressions", [self._column(*one) for one in dict.fromkeys(fresh)])
-        self._strain(0.3, "shows " + ", ".join(str(one) for one in shown))
+        scope.set("expressions", [self._column(*one) for one in self.new.shown])
+        self._strain(0.2, "shows " + ", ".join(column for _, column in self.new.shown))
         return True
 
     def _as_column(self, text: str) -> Column | None:

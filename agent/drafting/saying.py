@@ -22,6 +22,11 @@ _AGGREGATES = (
 )
 _WHOSE = re.compile(r"(?:['\u2019]s|s['\u2019])?\s+")
 _FEW_WORDS = 2
+_FEW_LETTERS = 12
+_LONGEST_ASKED = 12
+_STOP_MARK = re.compile(r"[?.!:;]\s+|,\s+(?=(?:just|only|with)\b)")
+_PLAIN_ASKED = re.compile(r"\b(?:names?|numbers?|ids?|codes?)\b", re.IGNORECASE)
+_OF = re.compile(r"\b(?:of|for)\s+(?:(?:the|our|all|every|each|any|a|an)\s+)*\Z", re.IGNORECASE)
 _NAME = re.compile(r"names?", re.IGNORECASE)
 _DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.IGNORECASE)
 _GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
@@ -44,8 +49,9 @@ class Said:
     """What a question speaks of. SQL is in the writing of `canonical`.
 
     `measures` are expressions over amounts, `conditions` those of glossary terms. `values` link to stored values or
-    keys, `numbers` to nothing. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` that
-    different ones are counted; `grain` the unit of time that is grouped by.
+    keys, `numbers` to nothing. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` of what
+    different ones are counted; `grain` the unit of time that is grouped by; `shown` the columns to be shown where rows
+    are shown as they are, empty where the words do not tell.
     """
 
     things: tuple[Thing, ...]
@@ -54,8 +60,9 @@ class Said:
     values: tuple[Link, ...]
     numbers: tuple[Link, ...]
     aggregates: frozenset[str]
-    distinct: bool
+    distinct: Thing | None
     grain: str | None
+    shown: tuple[Column, ...]
 
 
 def said(grounding: Grounding, lexicon: Lexicon) -> Said:
@@ -96,9 +103,71 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         tuple({(link.table, link.column, link.value): link for link in reversed(values)}.values())[::-1],
         tuple(numbers),
         frozenset(name for name, pattern in _AGGREGATES if pattern.search(grounding.question)),
-        _DISTINCT.search(grounding.question) is not None,
+        _counted_apart(grounding),
         grain_of(grounding.question),
+        _shown(grounding, lexicon),
     )
+
+
+def _counted_apart(grounding: Grounding) -> Thing | None:
+    """What stands behind `different`."""
+    match = _DISTINCT.search(grounding.question)
+    for link in grounding.chosen if match else ():
+        if match and link.start >= match.end() and link.table and link.kind in ("table", "column", "term"):
+            rows = link.kind == "table" or link.role == "entity" or link.column is None
+            return Thing(link.table, None if rows else link.column)
+    return None
+
+
+def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
+    """The columns that a question asks to see: those of its last words where these only say what to show, else the
+    rows asked for with what stands beside them. A table of which a column is asked is not shown itself."""
+    question = grounding.question
+    head = next((k for k in grounding.chosen if _is_rows(k) and not _is_named(k, grounding, lexicon)), None)
+    at = _last_words(grounding)
+    if at is not None:
+        found: list[tuple[int, str, str]] = []
+        links = [link for link in grounding.chosen if link.start >= at and not link.verb]
+        for start, word in ((m.start(), m[0].casefold()) for m in _PLAIN_ASKED.finditer(question, at)):
+            near = (k for k in links if _is_rows(k) and k.end <= start and not question[k.end : start].strip())
+            before = next(near, None)
+            rows = before or head
+            if rows is None or rows.table is None or any(k.start <= start < k.end and k.column for k in links):
+                continue
+            keys = lexicon.primary_keys.get(rows.table, ())
+            columns = display(rows.table, lexicon) if word.startswith("name") else keys[:1]
+            found += [(start, rows.table, column) for column in columns]
+            links = [k for k in links if k is not before]
+        for link in links:
+            if _is_rows(link) and link.table and not _qualifies(link, grounding):
+                found += [(link.start, link.table, column) for column in display(link.table, lexicon)]
+            elif link.column and link.table and link.kind in ("column", "term"):
+                found.append((link.start, link.table, link.column))
+        return tuple(dict.fromkeys((table, column) for _, table, column in sorted(found)))
+    shown: list[Column] = []
+    held = {c.start for c in grounding.comparisons}
+    for link in grounding.chosen:
+        if link is head and link.table and not _OF.search(question[: link.start]):
+            shown += [(link.table, column) for column in display(link.table, lexicon)]
+        elif link.kind in ("column", "term") and link.column and link.table and not _is_rows(link) and not link.verb:
+            near = any(0 <= start - link.end <= _FEW_LETTERS for start in held)
+            shown += [] if near else [(link.table, link.column)]
+    return tuple(dict.fromkeys(shown))
+
+
+def _is_rows(link: Link) -> bool:
+    return (link.kind == "table" or (link.role == "entity" and link.column is not None)) and not link.verb
+
+
+def _last_words(grounding: Grounding) -> int | None:
+    """Where words begin that only say what to show: behind the last stop, few, and with something to show in them."""
+    stops = [match.end() for match in _STOP_MARK.finditer(grounding.question.rstrip(" ?.!"))]
+    if not stops or len(grounding.question[stops[-1] :].split()) > _LONGEST_ASKED:
+        return None
+    at = stops[-1]
+    named = any(link.start >= at and link.table for link in grounding.chosen)
+    values = any(link.start >= at and link.kind in ("value", "number", "year", "month") for link in grounding.chosen)
+    return at if (named or _PLAIN_ASKED.search(grounding.question, at)) and not values else None
 
 
 def canonical(expression: str, dialect: str) -> str:
