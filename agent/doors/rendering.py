@@ -226,7 +226,7 @@ def progress(as_json: bool, *, adapting: bool) -> Iterator[Callable[[Attempt], N
 
         def show(attempt: Attempt) -> None:
             written, model = attempt.written, plain(attempt.model)
-            if attempt.understood is None or not attempt.approach:
+            if not attempt.approach:
                 status.update(f"{'Adapting' if adapting else 'Recalling'} what worked before …")
             elif attempt.wants_draft and not written:
                 status.update(Text(f"{model} is writing SQL ({attempt.approach}: {plain(attempt.why)}) …"))

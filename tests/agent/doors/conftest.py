@@ -311,9 +311,10 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint(home: Home) -> Iterator[Endpoint]:
-    """A model that says what the test wants, and is what `home` asks."""
+    """A model that says what the test wants, and is what `home` asks. Nothing is adapted, so that it is asked."""
     serving = Endpoint()
     home.environment |= {
+        "HEBBQL_LEVERS": "dialect,names,coverage,weigh",
         "HEBBQL_MODEL": "openai:said",
         "HEBBQL_OPENAI_BASE_URL": f"{serving.url}/v1",
         "HEBBQL_OPENAI_KEY": "sk-not-a-key",

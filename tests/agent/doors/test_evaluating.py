@@ -52,7 +52,7 @@ def test_arms_are_compared_and_nothing_is_learned(home: Home, endpoint: Endpoint
 
     endpoint.says = says
     before = events(home)
-    ended = home.run("evaluate", *questions, "--arms", "memory,bare, schema", "--json")
+    ended = home.run("evaluate", *questions, "--arms", "memory,bare, schema", "--think", "fast", "--json")
     assert ended.code == 0, ended
     told = ended.json
     assert told["status"] == "evaluated" and told["left_out"] == [] and "steps" not in told
@@ -61,7 +61,7 @@ def test_arms_are_compared_and_nothing_is_learned(home: Home, endpoint: Endpoint
     files = [home.folder / "runs" / path.split("/runs/")[1] for path in told["files"]]
     assert [path.name for path in files] == ["evaluation.json", "evaluation.md", "evaluation.svg"]
     kept = json.loads(files[0].read_text("utf-8"))
-    assert len(kept["steps"]) == 9 and kept["about"]["model"] == "openai:said"
+    assert len(kept["steps"]) == 9 and kept["about"]["model"] == "openai:said" and kept["about"]["effort"] == "fast"
     assert str(home.folder) not in "".join(path.read_text("utf-8") for path in files)
     assert [line.split(":")[1].strip() for line in ended.err.splitlines()[-3:]] == ["memory", "bare", "schema"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import re
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -322,3 +323,67 @@ def test_a_chat_changes_its_effort_and_says_which_it_is(home: Home, endpoint: En
     assert unknown["status"] == "usage" and "fast, normal, deep" in unknown["message"]
     assert "stays fast" in unknown["message"]
     assert [len(answer["candidates"]) for answer in (one, three)] == [1, 3]
+
+
+# With episodes adapted, whatever the weights of a chance are
+
+WRONG = "SELECT COUNT(*) FROM Suppliers"
+
+
+@pytest.fixture
+def adapting(home: Home, endpoint: Endpoint) -> Home:
+    """An installation that adapts what it recalls, and whose model is always wrong."""
+    endpoint.says = lambda _question, _before: WRONG
+    home.environment["HEBBQL_LEVERS"] = "adapt"
+    return home
+
+
+def test_what_is_adapted_is_a_candidate_before_those_of_the_model(adapting: Home) -> None:
+    found = adapting.ask(BRAZIL)
+    first, *others = found["candidates"]
+    assert (found["path"], found["rows"]) == ("adapted", [[9]]) and "Country = 'Brazil'" in found["sql"]
+    assert (first["sql"], first["origin"], first["rows"], first["agrees"]) == (found["sql"], "adapted", 1, True)
+    assert first["episode"] == found["recalled"][0]["episode"] and first["notes"]
+    assert others[-1]["origin"] == "model" and others[-1]["agrees"] is False
+    assert [one["sql"] for one in found["attempts"]] == [WRONG]
+    assert adapting.run("feedback", found["id"], "good").code == 0
+
+
+def test_people_read_which_question_an_answer_was_adapted_from(adapting: Home) -> None:
+    shown = adapting.run("ask", BRAZIL).out
+    assert re.search(r"\nadapted from: How many customers are there in Germany\? \(0\.\d\d\)\n", shown)
+    assert re.search(r"\nChanged by code: .*Brazil", shown) and "path: adapted" in shown
+
+
+def test_the_runner_up_of_an_unsure_answer_is_taken_by_the_command_that_is_shown(adapting: Home) -> None:
+    adapting.environment |= {"HEBBQL_LEVERS": "adapt,weigh", "HEBBQL_UNSURE": "1"}
+    found = adapting.ask(BRAZIL, "--think", "deep")
+    assert found["unsure"] is True and 0 < found["confidence"] < 1
+    assert found["confidence"] == max(one["confidence"] for one in found["candidates"])
+    shown = adapting.run("ask", BRAZIL, "--think", "deep").out
+    assert shown.startswith("Unsure: ") and "Runner-up" in shown
+    [line] = [line for line in shown.splitlines() if line.startswith("  Is this the right one? ")]
+    _, *command = shlex.split(line.partition("? ")[2])
+    best = max((one for one in found["candidates"] if not one["agrees"]), key=lambda one: one["confidence"] or 0)
+    assert command[-2:] == ["--sql", best["sql"]] and adapting.run(*command).code == 0
+
+
+def test_a_terminal_is_told_what_the_loop_is_at(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    new = Attempt("a1", "How many?", "small")
+    asked = new.grown(approach="values", why="tried")
+    doubted = replace(WRITTEN, confidence=None)
+    for attempt, adapts, words in (
+        (new, True, "Adapting what worked before"),
+        (new, False, "Recalling what worked before"),
+        (asked.drafted(replace(ADAPTED, confidence=0.1)), True, "small is writing SQL (values: tried)"),
+        (asked.drafted(doubted), True, "Mending draft 1: The query runs, but the question says 'Germany'"),
+        (asked.grown(votes=3).drafted(doubted), True, "small is writing SQL again, to compare the results"),
+    ):
+        with rendering.progress(False, adapting=adapts) as show:
+            show(attempt)
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert words in said.err, said.err

@@ -268,12 +268,12 @@ def test_the_shipped_questions_are_the_default_and_the_published_ones_a_part_of_
     home: Home, endpoint: Endpoint, shipped: None
 ) -> None:
     endpoint.says = knows(*GOLDS, *HELD)
-    paused = home.run("train", "--published", "--epochs", "1", "--max-hours", "0.0000001", "--json")
+    paused = home.run("train", "--published", "--epochs", "1", "--max-hours", "0.0000001", "--think", "fast", "--json")
     assert paused.code == 1 and lines(paused)[-1]["resume"].endswith("--published"), paused
     everything = home.run("train", "--resume", "--epochs", "1")
     assert everything.code == 2 and everything.says("another training file"), everything
     again = lines(paused)[-1]["resume"]
-    assert " --max-hours 1e-07 " in again, "the limit goes on as well"
+    assert " --max-hours 1e-07 " in again and " --think fast " in again, "limit and effort go on as well"
     last = lines(home.run(*shlex.split(again.replace(" --max-hours 1e-07", ""))[1:], "--json"))[-1]
     assert attempts(home, last["run"]) == [("training", 1, "late"), ("holdout", 1, "spain")]
 
