@@ -150,8 +150,8 @@ def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
         if link is head and link.table and not _OF.search(question[: link.start]):
             shown += [(link.table, column) for column in display(link.table, lexicon)]
         elif link.kind in ("column", "term") and link.column and link.table and not _is_rows(link) and not link.verb:
-            near = any(0 <= start - link.end <= _FEW_LETTERS for start in held)
-            shown += [] if near else [(link.table, link.column)]
+            compared = any(0 <= start - link.end <= _FEW_LETTERS for start in held)
+            shown += [] if compared else [(link.table, link.column)]
     return tuple(dict.fromkeys(shown))
 
 
