@@ -51,7 +51,9 @@ from agent.learning.ablating import (  # noqa: E402
     ablation_json,
     finding,
     markdown,
+    other_codes,
     read_variants,
+    state_of,
     trial_of,
 )
 from agent.learning.arms import Arm  # noqa: E402
@@ -142,6 +144,7 @@ def main() -> int:
             command=shlex.join(["scripts/ablate.py", *sys.argv[1:]]),
         )
         check_question("Is the model known?", settings)
+        print(f"{len(order.pairs)} questions, {len(order.variants)} variants", file=sys.stderr)
         return ablate(order, say=lambda told: print(told, file=sys.stderr, flush=True))
     except (*USAGE_ERRORS, AblationError) as problem:
         print(problem, file=sys.stderr)
@@ -184,21 +187,24 @@ def ablate(order: Order, *, say: Say, opened: Opened = open_app) -> int:
             for note in examined.notes:
                 say(note)
             asking = replace(order.settings, brain=str(place / "brain"))
-            code = 0
+            ended, variant = 0, ""
             try:
                 for trial in trials(
                     order, examined.pairs, file, settings=asking, school=school, opened=opened, say=say
                 ):
+                    if variant and trial.variant != variant:
+                        write(order, examined, file, app)
+                    variant = trial.variant
                     file.add(trial)
                     say(line(trial, len(file)))
             except (EvaluationError, *FAILURES) as stopped:
                 say(f"{stopped} What was asked is kept: the same command goes on from there.")
-                code = 1
+                ended = 1
             except KeyboardInterrupt:
                 say("Interrupted. What was asked is kept: the same command goes on from there.")
-                code = 130
-            tell(order, examined, file, app, say)
-    return code
+                ended = 130
+            print(write(order, examined, file, app), flush=True)
+    return ended
 
 
 def check_conditions(order: Order, app: App) -> None:
@@ -214,7 +220,7 @@ def check_conditions(order: Order, app: App) -> None:
         "effort": settings.think,
         "question file": digest(order.questions),
         "seed pack": digest(pack) if pack.is_file() else "",
-        "schema": app.schema.fingerprint,
+        "database": f"{app.schema.name} {app.schema.fingerprint}",
         "approach": settings.approach or "",
         "facts": settings.facts,
         "recall limit": str(settings.recall_limit),
@@ -241,12 +247,19 @@ def digest(path: Path) -> str:
 
 def warn_of_other_code(file: TrialFile, say: Say) -> None:
     """Say where steps were asked with another state of the code."""
-    others = [one or "unknown" for one in file.commits if one != commit()]
-    if others:
+    now = code()
+    if others := other_codes(file, now):
         say(
-            f"Steps are there of the code at {', '.join(others)}; now it is {commit() or 'unknown'}. They are taken as "
-            "they are; --fresh asks all again."
+            f"Steps are there of the code at {', '.join(others)}; now it is {now}. They are taken as they are; --fresh "
+            "asks all again."
         )
+
+
+def code() -> str:
+    """The state of the code that decides what is answered."""
+    return state_of(
+        commit(), (path for part in ("agent", "memory", "procedural") for path in (ROOT / part).rglob("*.py"))
+    )
 
 
 def examine(order: Order, app: App, school: School) -> Examined:
@@ -290,7 +303,7 @@ def trials(
     Raises:
         EvaluationError: the model or the database is out of reach.
     """
-    state = commit()
+    state = code()
     for variant in order.variants:
         left = [pair for pair in pairs if (variant.name, pair.id) not in done]
         if not left:
@@ -312,7 +325,7 @@ def trials(
                 return attempt
 
             for step in evaluate(left, [variant.arm], ask=ask, judge=school.verdict):
-                yield trial_of(step, asked.pop(), commit=state)
+                yield trial_of(step, asked.pop(), code=state)
 
 
 def charging(app: App) -> Callable[[float], None]:
@@ -327,12 +340,12 @@ def line(trial: Trial, place: int) -> str:
     return f"{place:5} {trial.variant:18} {mark:12} {how:20} {trial.seconds:6.1f} s {step.question}"
 
 
-def tell(order: Order, examined: Examined, file: TrialFile, app: App, say: Say) -> None:
-    """Write what came of what was asked for, as far as it is there."""
+def write(order: Order, examined: Examined, file: TrialFile, app: App) -> str:
+    """Write what came of what was asked for, as far as it is there; gives the finding, and where the files are."""
     names = [variant.name for variant in order.variants]
     chosen = file.of(names, [pair.id for pair in examined.pairs])
     if not chosen:
-        return
+        return "No question was asked."
     found = ablation(chosen, alike=examined.alike)
     pack = app.shipped_pack
     told: Mapping[str, str] = {
@@ -342,7 +355,7 @@ def tell(order: Order, examined: Examined, file: TrialFile, app: App, say: Say) 
         "questions": f"{len(examined.pairs)} of {digest(order.questions)}",
         "seed pack": digest(pack) if pack.is_file() else "none",
         "asked": f"{len(chosen):,} of {len(names) * len(examined.pairs):,} questions and variants",
-        "state of the code": ", ".join(dict.fromkeys(trial.commit or "unknown" for trial in chosen)),
+        "state of the code": ", ".join(dict.fromkeys(trial.code for trial in chosen)),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "command": without_places(order.command),
     }
@@ -360,7 +373,7 @@ def tell(order: Order, examined: Examined, file: TrialFile, app: App, say: Say) 
     shown = order.publish or order.folder
     with suppress(ValueError):
         shown = shown.relative_to(ROOT)
-    print(f"{finding(found)}\n{shown}", flush=True)
+    return f"{finding(found)}\n{shown}"
 
 
 if __name__ == "__main__":

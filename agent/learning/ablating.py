@@ -6,6 +6,7 @@ from trials: questions that were asked and judged with some levers on. `scripts/
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import statistics
@@ -127,13 +128,13 @@ class Trial:
 
     `seconds` are what the answer takes where nothing was asked before: wall time, and for replies that came from the
     completion cache the time that they took when they were given. `confidence` is the answer's own, where it was
-    weighed; `commit` the state of the code.
+    weighed; `code` the state of the code, as `state_of` writes it.
     """
 
     step: Step
     seconds: float
     confidence: float | None
-    commit: str
+    code: str
 
     @property
     def variant(self) -> str:
@@ -151,19 +152,19 @@ class Trial:
 
     def content(self) -> dict[str, Any]:
         """The trial as plain JSON: its step, and what is known beside."""
-        beside = {"fresh_seconds": self.seconds, "confidence": self.confidence, "commit": self.commit}
+        beside = {"fresh_seconds": self.seconds, "confidence": self.confidence, "code": self.code}
         return {**self.step.content(), **beside}
 
 
-def trial_of(step: Step, attempt: Attempt, *, commit: str) -> Trial:
+def trial_of(step: Step, attempt: Attempt, *, code: str) -> Trial:
     """Write down how a question fared, with the time that replies took which were replayed."""
     replayed = sum(draft.reply.seconds for draft in attempt.drafts if draft.reply.replayed)
-    return Trial(step, round(attempt.total_seconds + replayed, 3), attempt.confidence, commit)
+    return Trial(step, round(attempt.total_seconds + replayed, 3), attempt.confidence, code)
 
 
 def read_trial(content: Mapping[str, Any]) -> Trial:
     """Read a trial back from what `content` gave."""
-    return Trial(read_step(content), content["fresh_seconds"], content["confidence"], content["commit"])
+    return Trial(read_step(content), content["fresh_seconds"], content["confidence"], content["code"])
 
 
 class TrialFile:
@@ -213,9 +214,24 @@ class TrialFile:
         return tuple(self._trials[key] for key in keys if key in self._trials)
 
     @property
-    def commits(self) -> tuple[str, ...]:
+    def codes(self) -> tuple[str, ...]:
         """The states of the code that trials were made with, as they came."""
-        return tuple(dict.fromkeys(trial.commit for trial in self._trials.values()))
+        return tuple(dict.fromkeys(trial.code for trial in self._trials.values()))
+
+
+def state_of(commit: str, sources: Iterable[Path]) -> str:
+    """The state of the code: the commit, and a digest of what its sources are now, wherever they lie.
+
+    >>> state_of("13fe649", [])
+    '13fe649:e3b0c442'
+    """
+    parts = (hashlib.sha256(path.name.encode() + path.read_bytes()).digest() for path in sorted(sources))
+    return f"{commit or 'unknown'}:{hashlib.sha256(b''.join(parts)).hexdigest()[:8]}"
+
+
+def other_codes(file: TrialFile, now: str) -> tuple[str, ...]:
+    """States of the code that trials were made with and whose sources are not those of now, whatever the commit."""
+    return tuple(code for code in file.codes if code.rpartition(":")[2] != now.rpartition(":")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +301,13 @@ class Ablation:
 
     def variant(self, name: str) -> VariantResult | None:
         return next((one for one in self.variants if one.variant == name), None)
+
+    @property
+    def fullest(self) -> str:
+        """The variant with memory that has most levers on; `""` where there is none with any."""
+        counts = {one.variant: _variant(one.variant) for one in self.variants}
+        best = max(counts.values(), key=lambda one: (one.memory, one.count), default=NONE)
+        return best.name if best.memory and best.count else ""
 
     def gain(self, name: str, against: str) -> Gain | None:
         return next((one for one in self.gains if (one.variant, one.against) == (name, against)), None)
@@ -413,14 +436,15 @@ def _ninetieth(seconds: Sequence[float]) -> float | None:
 
 def finding(found: Ablation) -> str:
     """What was found, in a few sentences: with all levers and without, each alone, and what is lost without each."""
-    none, every, alone, taken = _parts(found)
+    alone = tuple(one for one in found.gains if one.against == NONE.name and one.variant in _ALL)
+    taken = tuple(one for one in found.gains if one.against == EVERY.name and one.variant.startswith(_BUT))
+    ends = (found.variant(NONE.name), found.variant(found.fullest))
     if not found.variants:
         return "No question was asked."
-    told = [
-        f"`{one.variant}` answers {_counted(one.share)} right, {percent(one.share)}." for one in (none, every) if one
-    ]
-    if gain := found.gain(EVERY.name, NONE.name):
-        told.append(f"All levers together: {_worth(gain)}.")
+    told = [f"`{one.variant}` answers {_counted(one.share)} right, {percent(one.share)}." for one in ends if one]
+    if gain := found.gain(found.fullest, NONE.name):
+        what = "All levers together" if gain.variant == EVERY.name else f"`{gain.variant}` against `none`"
+        told.append(f"{what}: {_worth(gain)}.")
     if alone:
         told.append(f"Each alone: {'; '.join(f'`{one.variant}` {_worth(one)}' for one in alone)}.")
     if taken:
@@ -459,7 +483,6 @@ _METHOD = (
 
 def ablation_json(found: Ablation, *, about: Mapping[str, str], notes: Sequence[str] = ()) -> str:
     """An ablation as JSON: `schema` (its form), `about`, `finding`, `notes`, `variants`, `comparisons`, `types`."""
-    every = EVERY.name
     told = {
         "schema": FORM,
         "about": dict(about),
@@ -482,7 +505,11 @@ def ablation_json(found: Ablation, *, about: Mapping[str, str], notes: Sequence[
             }
             for one in found.gains
         ],
-        "types": {"right_now_and_none_before": found.awakened(every), "still_none": found.barren(every)},
+        "types": {
+            "of": found.fullest,
+            "right_now_and_none_before": found.awakened(found.fullest),
+            "still_none": found.barren(found.fullest),
+        },
     }
     return json.dumps(told, ensure_ascii=False, indent=2) + "\n"
 
@@ -515,15 +542,6 @@ def _share_json(one: Share) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
-
-
-def _parts(
-    found: Ablation,
-) -> tuple[VariantResult | None, VariantResult | None, tuple[Gain, ...], tuple[Gain, ...]]:
-    """Without levers, with all, each alone against none, and all but one against all."""
-    alone = tuple(one for one in found.gains if one.against == NONE.name and one.variant in _ALL)
-    taken = tuple(one for one in found.gains if one.against == EVERY.name and one.variant.startswith(_BUT))
-    return found.variant(NONE.name), found.variant(EVERY.name), alone, taken
 
 
 def _worth(gain: Gain) -> str:
@@ -598,11 +616,9 @@ def _shown(found: Ablation) -> tuple[VariantResult, ...]:
 
 def _types(found: Ablation) -> str:
     shown, parts = _shown(found), []
-    if found.variant(EVERY.name) and found.variant(NONE.name):
-        awake, barren = (", ".join(map(cell, one)) for one in (found.awakened(EVERY.name), found.barren(EVERY.name)))
-        parts.append(
-            f"Right answers with all levers and none without: {awake or 'no type'}. Still none: {barren or 'no type'}."
-        )
+    if (full := found.fullest) and found.variant(NONE.name):
+        awake, barren = (", ".join(map(cell, one)) or "no type" for one in (found.awakened(full), found.barren(full)))
+        parts.append(f"Right answers in `{full}` and none in `none`: {awake}. Still none: {barren}.")
     rows = [[type or "not said", *(_counts(one.of(type)) for one in shown)] for type in found.types]
     return "\n\n".join([*parts, table(["type", *(f"`{one.variant}`" for one in shown)], rows)])
 

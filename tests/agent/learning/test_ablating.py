@@ -24,14 +24,16 @@ from agent.learning.ablating import (
     finding,
     holm,
     markdown,
+    other_codes,
     read_variants,
+    state_of,
 )
 from agent.learning.questions import QuestionFileError
 from agent.models.port import ModelUnavailableError, Prompt, Reply, Usage
 from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
 from memory.reference_store import ReferenceStore
-from scripts.ablate import Order, ablate
+from scripts.ablate import Order, ablate, main
 from tests.agent.learning.made import made_step
 
 LEVERS = tuple(Levers.__slots__)
@@ -155,6 +157,32 @@ def test_the_finding_names_what_each_lever_gives_and_what_is_lost_without_it() -
     assert markdown(ablation([]), about={}).startswith("# What each lever is worth\n\nNo question was asked.\n")
 
 
+def test_where_all_levers_were_not_asked_the_variant_with_most_is_told_of() -> None:
+    found = ablation(
+        [
+            *trials("none", "----"),
+            *trials("adapt", "+---"),
+            *trials("all but grammar", "++++"),
+            *trials("schema: all", "+"),
+        ]
+    )
+    assert found.fullest == "all but grammar"
+    assert "`all but grammar` answers 4 of 4 right" in finding(found)
+    assert "`all but grammar` against `none`: +100.0 (" in finding(found)
+    assert ablation(trials("none", "+")).fullest == "" == ablation(trials("schema: all", "+")).fullest
+
+
+def test_the_state_of_the_code_is_another_once_a_source_is_and_not_with_a_new_commit_alone(tmp_path: Path) -> None:
+    source, file = tmp_path / "one.py", TrialFile(tmp_path / "steps.jsonl")
+    source.write_text("1", encoding="utf-8")
+    before = state_of("c0", [source])
+    file.add(replace(trial("none", "a", True), code=before))
+    assert state_of("c0", [source]) == before != state_of("c1", [source])
+    assert other_codes(file, state_of("c1", [source])) == ()
+    source.write_text("2", encoding="utf-8")
+    assert other_codes(file, state_of("c0", [source])) == (before,)
+
+
 def test_what_a_variant_was_not_asked_is_left_out_of_its_pairs_and_said_so() -> None:
     found = ablation([*trials("none", "--+-"), *trials("adapt", "+++"), *trials("names", "--+-+")])
     assert [(one.difference.total, one.difference.gained, one.left_out) for one in found.gains] == [
@@ -209,10 +237,10 @@ def test_types_that_had_no_right_answer_and_have_some_now_are_named_and_so_are_t
     found = ablation(steps)
     assert found.awakened("all") == ("share",) and found.barren("all") == ("rank",) and found.barren("adapt") == ()
     text = markdown(found, about={})
-    assert "Right answers with all levers and none without: share. Still none: rank." in text
+    assert "Right answers in `all` and none in `none`: share. Still none: rank." in text
     assert "| share | 0/2 | 1/2 |" in text
     told = json.loads(ablation_json(found, about={}))["types"]
-    assert told == {"right_now_and_none_before": ["share"], "still_none": ["rank"]}
+    assert told == {"of": "all", "right_now_and_none_before": ["share"], "still_none": ["rank"]}
 
 
 def test_kinds_of_error_are_counted_with_the_rule_that_was_broken() -> None:
@@ -468,8 +496,8 @@ def test_seconds_count_what_a_reply_took_when_it_was_asked(harbour: Callable[...
     assert none["seconds_median"] < 40.0 <= names["seconds_median"] < 80.0  # the scripted model does not wait
 
 
-def test_steps_of_other_questions_effort_or_pack_are_refused_until_a_fresh_start_is_asked_for(
-    harbour: Callable[..., Harbour],
+def test_steps_of_another_effort_or_pack_are_refused_until_a_fresh_start_is_asked_for_and_of_other_code_named(
+    harbour: Callable[..., Harbour], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = harbour()
     one.run("none", kinds=("count",))
@@ -477,9 +505,15 @@ def test_steps_of_other_questions_effort_or_pack_are_refused_until_a_fresh_start
     with pytest.raises(AblationError, match=r"another effort\. Give --fresh"):
         one.run("none", settings=settings)
     changed = one.home / "seeds" / "boats.jsonl"
-    changed.write_text(changed.read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
+    pack = changed.read_text(encoding="utf-8")
+    changed.write_text(pack.splitlines()[0] + "\n", encoding="utf-8")
     with pytest.raises(AblationError, match=r"another seed pack\. "):
         one.run("none", kinds=("count",))
+    with monkeypatch.context() as later:
+        later.setattr("scripts.ablate.code", lambda: "c1:ffff")
+        changed.write_text(pack, encoding="utf-8")
+        assert one.run("none", kinds=("count",)) == 0
+        assert "now it is c1:ffff. They are taken as they are; --fresh asks all again." in " ".join(one.said)
     assert one.run("none", kinds=("filter",), fresh=True) == 0
     file = TrialFile(one.home / "runs" / "levers" / "scripted" / "steps.jsonl")
     assert [key.step.question for key in file.of(["none"], QUESTIONS)] == ["long"]
@@ -520,3 +554,21 @@ def test_two_ablations_at_once_do_not_write_one_file(harbour: Callable[..., Harb
     folder.mkdir(parents=True)
     with FileLock(folder / "lock"), pytest.raises(AblationError, match="Another ablation"):
         one.run("none")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--levers", "none; adept"], "'adept' is no variant"),
+        (["--kinds", "nonsense", "--model", "claude-opus-4-1"], "no question of the type 'nonsense'"),
+        (["--questions", "nowhere.jsonl", "--model", "claude-opus-4-1"], "nowhere.jsonl cannot be read"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_before_anything_is_opened(
+    given: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["scripts/ablate.py", *given])
+    monkeypatch.setenv("HEBBQL_RUNS", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    assert main() == 2
+    assert told in capsys.readouterr().err and list(tmp_path.iterdir()) == []
