@@ -106,6 +106,12 @@ class _Scopes:
             known = self._read[id(scope)] = tuple(self._sources(scope))
         return known
 
+    def reread(self, scope: exp.Select) -> tuple[_Source, ...]:
+        """The sources of a SELECT whose FROM was changed."""
+        self._reading.discard(id(scope))
+        self._read.pop(id(scope), None)
+        return self.sources(scope)
+
     def _sources(self, scope: exp.Select) -> Iterator[_Source]:
         clause = scope.args.get("from_")
         waiting: list[tuple[exp.Expr, exp.Join | None, bool]] = [(clause.this, None, False)] if clause else []
@@ -261,6 +267,12 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
     if node is None:
         return []
     return [*_conjuncts(node.this), *_conjuncts(node.expression)] if isinstance(node, exp.And) else [node]
+
+
+def _conditions(join: exp.Join | None) -> list[exp.Expr]:
+    """The conditions in ON; the parser puts TRUE where a join has none."""
+    on = join.args.get("on") if join is not None else None
+    return [one for one in _conjuncts(on) if not (isinstance(one, exp.Boolean) and one.this)]
 
 
 def _kept(node: exp.Expr, keep: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
@@ -531,7 +543,8 @@ class _Taking:
             called = [self._name(_Bound(scope, source)) for source in sources]
             starred = len(sources) > 1 and any(isinstance(one, exp.Star) for one in scope.expressions)
             twice = len(set(called)) < len(called)
-            if twice or starred or scope.args.get("laterals") or any(map(_is_odd, sources)):
+            hidden = any(source.table and fold(source.table) in self._scopes.ctes for source in sources)
+            if twice or hidden or starred or scope.args.get("laterals") or any(map(_is_odd, sources)):
                 self._kept.add(id(scope))
         changed = True
         while changed:
@@ -593,7 +606,7 @@ class _Taking:
                 continue
             if source.join is None:
                 continue
-            conditions = _conjuncts(source.join.args.get("on"))
+            conditions = _conditions(source.join)
             using = source.join.args.get("using") or ()
             earlier = [one.table for one in sources[:place] if one.table]
             if using:
@@ -614,7 +627,7 @@ class _Taking:
                 extras = [one for one in conditions if id(one) not in gone]
                 if extras:
                     made.extras[source.table] = extras
-            elif not conditions and not left and not source.join.kind:
+            elif not conditions and not left:
                 commas.append(source)
             elif fixed:
                 made.pinned.add(source.key)
@@ -768,7 +781,7 @@ class _Taking:
         unread = knitted.gone | knitted.marks.keys()
         for source in self._scopes.sources(scope):
             if source.join is not None and source.table and _is_loose(source, knitted):
-                unread = unread | {id(one) for one in _conjuncts(source.join.args.get("on"))} - {
+                unread = unread | {id(one) for one in _conditions(source.join)} - {
                     id(one) for one in knitted.extras.get(source.table, ())
                 }
         for column in self._columns:
@@ -852,6 +865,7 @@ class _Putting:
         self._scopes = _Scopes(tree, lexicon)
         self._more: dict[int, dict[str, None]] = {id(scope): {} for scope in self._scopes.selects}
         self._real = {fold(name): name for name in self._scopes.columns}
+        self._views = frozenset(table.name for table in lexicon.schema.tables if table.is_view)
 
     def together(self) -> exp.Expr | None:
         columns: dict[int, list[exp.Column]] = {id(scope): [] for scope in self._scopes.selects}
@@ -902,8 +916,11 @@ class _Putting:
         """Find the tables that the columns of a SELECT come from; False where a column has none."""
         more = self._more[id(scope)]
         sources = self._scopes.sources(scope)
+        named = [one for one in columns if one.table]
+        if not sources and (cte := self._cte(scope, named)):
+            scope.set("from_", exp.From(this=exp.Table(this=cte)))
+            sources = self._scopes.reread(scope)
         if not sources and columns:
-            named = [one for one in columns if one.table]
             selected = [one for one in named if _in_select_list(one, scope)]
             for column in selected:
                 if not self._add(scope, column):
@@ -921,7 +938,16 @@ class _Putting:
                     table = self._real.get(fold(column.table))
                     if (table is None or not self._beyond(scope, table)) and not self._add(scope, column):
                         return False
-        return all(self._qualify(scope, column) for column in columns)
+        # A name that several tables have is told by those that others bring in.
+        unclear = [column for column in columns if not self._qualify(scope, column)]
+        return all(self._qualify(scope, column) for column in unclear)
+
+    def _cte(self, scope: exp.Select, named: Sequence[exp.Column]) -> exp.Identifier | None:
+        """The CTE that all of the columns are of; None where they are of something else."""
+        called = {fold(one.table) for one in named}
+        if len(called) != 1 or not called <= self._scopes.ctes:
+            return None
+        return named[0].args["table"].copy() if isinstance(named[0].args.get("table"), exp.Identifier) else None
 
     def _add(self, scope: exp.Select, column: exp.Column) -> bool:
         table = self._real.get(fold(column.table))
@@ -958,6 +984,7 @@ class _Putting:
         having = [table for table in self._more[id(scope)] if name in scopes.columns[table]]
         if not having and found is None:
             having = [table for table in scopes.columns if name in scopes.columns[table]]
+            having = [table for table in having if table not in self._views] or having
         if not having:
             return found is not None
         if len(having) > 1:
@@ -1029,7 +1056,7 @@ class _Putting:
         written = bool(join.args.get("using") or join.args.get("method") or join.kind == "CROSS")
         written = written or join.side not in ("", "LEFT")
         if not join.meta.get("loose"):
-            conditions = _conjuncts(join.args.get("on"))
+            conditions = _conditions(join)
             if not conditions and scope.args.get("where"):
                 conditions = _conjuncts(scope.args["where"].this)
             written = written or any(_ties(one, source.table) for one in conditions)
@@ -1079,7 +1106,7 @@ class _Putting:
             node = source.node if source is not None else self._scopes.table(step.name)
             conditions: list[exp.Expr] = []
             if source is not None and source.join is not None and (step.via is not None or is_loose[step.name]):
-                conditions = _conjuncts(source.join.args.get("on"))
+                conditions = _conditions(source.join)
             first = not seen
             seen.add(fold(step.name))
             early = [one for one in conditions if not first and _read_by(one) & known <= seen]
@@ -1094,10 +1121,10 @@ class _Putting:
                 key = [self._on(step)] if step.via is not None else []
                 joins.append(exp.Join(this=node, side="LEFT" if step.left else None, on=_all([*key, *early])))
         for source in (one for one in sources if one is not written.get(_called(one).name) and one.join is not None):
-            if source.join is not None and source.join.args.get("on") is not None:
-                if source.join.side:
-                    return False
-                later += _conjuncts(source.join.args["on"])
+            left_over = _conditions(source.join)
+            if left_over and source.join is not None and source.join.side:
+                return False
+            later += left_over
         scope.set("joins", joins or None)
         _add_condition(scope, later)
         return True

@@ -27,6 +27,7 @@ HOME = Path(__file__).resolve().parents[3]
 FILES = ("data/seeds/northwind.jsonl", "data/questions/training.jsonl", "data/questions/development.jsonl")
 QUESTIONS = [json.loads(line) for name in FILES for line in (HOME / name).read_text(encoding="utf-8").splitlines()]
 QUERIES = {(one["id"], kind): one[kind] for one in QUESTIONS for kind in ("sql", "check_sql") if kind in one}
+GOLD = [one["sql"] for one in QUESTIONS]
 
 
 def read_northwind() -> Lexicon:
@@ -72,14 +73,12 @@ def renamed(tree: exp.Expr, tables: dict[str, str], columns: dict[tuple[str, str
 
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Database]]:
-    """Northwind and two copies of it whose rows are others."""
+    """Northwind and a copy of it whose rows are others."""
     folder = tmp_path_factory.mktemp("joining")
     source = HOME / "data/northwind.sqlite"
     with ExitStack() as opened:
-        files = [source]
-        for number in range(2):
-            files.append(folder / f"copy{number}.sqlite")
-            remake(source, files[-1], NORTHWIND.schema, number=number, seed=7)
+        files = [source, folder / "copy.sqlite"]
+        remake(source, files[1], NORTHWIND.schema, number=1, seed=7)
         made = [open_database(str(file)) for file in files]
         for database in made:
             opened.callback(database.close)
@@ -92,12 +91,15 @@ def run(database: Database, sql: str) -> Result:
 
 def test_every_known_query_gives_the_same_rows_after_it_was_taken_apart(databases: list[Database]) -> None:
     changed = []
-    for key, sql in QUERIES.items():
+    for (name, kind), sql in QUERIES.items():
         again = there_and_back(sql)
-        assert again is not None, key
-        for database in databases:
-            if not same(run(database, sql), run(database, again), ordered=True):
-                changed.append((key, again))
+        assert again is not None, name
+        if again == normalise(sql, "sqlite"):
+            continue
+        allowed = check(again, NORTHWIND.schema).sql
+        for database in databases if kind == "sql" else databases[:1]:
+            if not same(database.run(sql), database.run(allowed), ordered=True):
+                changed.append((name, kind, again))
     assert changed == []
 
 
@@ -107,7 +109,7 @@ def test_few_known_queries_cannot_be_taken_apart() -> None:
 
 
 def test_what_was_taken_apart_and_joined_is_taken_apart_alike() -> None:
-    for sql in QUERIES.values():
+    for sql in GOLD:
         first = loose(sql)
         again = joined(first.tree, lexicon=NORTHWIND)
         assert again is not None
@@ -188,6 +190,9 @@ def test_the_loose_form_lists_the_tables_that_mean_something(sql: str, expected:
         "SELECT o.OrderID FROM Orders o WHERE o.Freight > (SELECT AVG(i.Freight) FROM Orders i "
         "WHERE i.CustomerID = o.CustomerID)",
         "SELECT COUNT(*) FROM Orders JOIN EmployeeTerritories ON EmployeeTerritories.EmployeeID = Orders.EmployeeID",
+        "WITH Orders AS (SELECT 1 AS x) SELECT c.City FROM Customers c JOIN Customers d ON c.City < d.City, Orders",
+        "WITH Orders AS (SELECT 1 AS x) SELECT c.City, Orders.x FROM Orders, Customers c "
+        "JOIN main.Orders o ON o.CustomerID = c.CustomerID",
     ],
 )
 def test_joins_that_no_key_makes_stay_as_they_are(sql: str, databases: list[Database]) -> None:
@@ -345,6 +350,24 @@ def test_two_anchors_that_become_one_are_one() -> None:
             "SELECT Customers.City FROM Customers UNION SELECT Suppliers.City FROM Suppliers ORDER BY City",
         ),
         (
+            "SELECT UnitPrice, ProductName",
+            "SELECT Products.UnitPrice, Products.ProductName FROM Products",
+        ),
+        (
+            "WITH r AS (SELECT Customers.City AS c, COUNT(Orders.OrderID) AS n GROUP BY 1) SELECT AVG(r.n)",
+            "WITH r AS (SELECT Customers.City AS c, COUNT(Orders.OrderID) AS n FROM Customers "
+            "JOIN Orders ON Orders.CustomerID = Customers.CustomerID GROUP BY 1) SELECT AVG(r.n) FROM r",
+        ),
+        (
+            "SELECT Customers.City FROM Customers LEFT JOIN Orders WHERE Orders.OrderID IS NULL",
+            "SELECT Customers.City FROM Customers LEFT JOIN Orders ON Orders.CustomerID = Customers.CustomerID "
+            "WHERE Orders.OrderID IS NULL",
+        ),
+        (
+            "SELECT Customers.City, Suppliers.City FROM Customers, Suppliers WHERE Customers.City = Suppliers.City",
+            "SELECT Customers.City, Suppliers.City FROM Customers, Suppliers WHERE Customers.City = Suppliers.City",
+        ),
+        (
             "SELECT CompanyName, Orders.OrderID FROM Customers",
             "SELECT Customers.CompanyName, Orders.OrderID FROM Customers "
             "JOIN Orders ON Orders.CustomerID = Customers.CustomerID",
@@ -374,7 +397,7 @@ def test_what_has_no_place_is_not_completed(sql: str) -> None:
 
 
 def test_a_query_that_has_its_joins_is_left_alone() -> None:
-    for sql in QUERIES.values():
+    for sql in GOLD:
         again = completed(sql)
         assert again is not None, sql
         assert fold(again).count(" join ") == fold(normalise(sql, "sqlite")).count(" join "), sql
