@@ -193,6 +193,10 @@ class Case:
             yield node
             waiting += node.iter_expressions()
 
+    def uses(self, column: Column) -> bool:
+        """Whether the query uses a column, as far as can be told."""
+        return column in self.columns or fold_name(column[1]) in self.unread
+
     # The schema
 
     def is_alike(self, column: Column, also: frozenset[str] = frozenset()) -> bool:
@@ -259,6 +263,15 @@ def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
 
 def name_of(call: exp.Anonymous) -> str:
     return str(call.this).lower()
+
+
+def factors(node: exp.Expr) -> list[exp.Expr]:
+    """What a product is made of, constants left out."""
+    if isinstance(node, exp.Paren):
+        return factors(node.this)
+    if isinstance(node, exp.Mul):
+        return [*factors(node.this), *factors(node.expression)]
+    return [] if isinstance(node, exp.Literal) else [node]
 
 
 def is_aggregate(node: exp.Expr) -> TypeGuard[exp.Anonymous]:

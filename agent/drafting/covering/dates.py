@@ -46,8 +46,10 @@ def times(case: Case) -> Iterator[str]:
     if not meant or (len(meant) > 2 and "count" in case.called):
         return
     found = _timed(case)
+    if any(period.since and period.until and period.since >= period.until for period in meant):
+        return
     for period in meant:
-        if not _is_written(case, period):
+        if not _is_written(case, period) and not _is_always(case, period):
             yield f"{period.text!r} of the question is in no condition{_wanted(case, period)}"
             return
     yield from _other_column(case, found)
@@ -65,9 +67,10 @@ def times(case: Case) -> Iterator[str]:
     if len(stretches) < len(kept):
         return
     wholes = [_clamped(_meant(case, period), ends) for period in meant]
-    part = any(_PART_OF.search(case.question[: period.start]) for period in meant)
-    for stretch in stretches if not case.says(_BEFORE) else ():
-        if not any(_meet(stretch, whole) for whole in wholes):
+    before = [case.question[: period.start] for period in meant]
+    part = any(_PART_OF.search(text) or text.endswith(("/", "-", ".")) for text in before)
+    for stretch in stretches if not case.says(_BEFORE) and not any(text.endswith("/") for text in before) else ():
+        if not any(_meet(stretch, whole) or _is_other_side(case, stretch, whole) for whole in wholes):
             yield f"a condition keeps no day of {meant[0].text!r}{_wanted(case, meant[0])}"
             return
     if part:
@@ -82,7 +85,7 @@ def times(case: Case) -> Iterator[str]:
             one = wrong[0].compared
             yield f"{one.node.sql()} cuts the last day of {period.text!r} off{_wanted(case, period)}"
         return
-    if len(groups) == 1:
+    if len(groups) == 1 and not _is_other_side(case, stretches[0], whole):
         yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
 
 
@@ -109,6 +112,24 @@ def _meant(case: Case, period: Period) -> Bounds:
     return Bounds(since, until, period.month)
 
 
+def _is_always(case: Case, period: Period) -> bool:
+    """Whether every date there is lies in a period, so that no condition is needed."""
+    if case.grounding.date_column is None:
+        return False
+    ends = _ends(case, case.grounding.date_column)
+    return (
+        period.month is None and ends.since is not None and _clamped(Bounds(period.since, period.until), ends) == ends
+    )
+
+
+def _is_other_side(case: Case, one: Bounds, other: Bounds) -> bool:
+    """Whether a stretch is what lies before or behind a time that the question leaves out."""
+    touches = (one.until is not None and one.until == other.since) or (
+        one.since is not None and one.since == other.until
+    )
+    return touches and bool(case.grounding.negations)
+
+
 def _meet(one: Bounds, other: Bounds) -> bool:
     """Whether two stretches share a day, as far as can be told."""
     if one.month is not None or other.month is not None:
@@ -121,6 +142,9 @@ def _meet(one: Bounds, other: Bounds) -> bool:
 def _each(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
     """Several times, each of which has its own stretch, unless the query goes by time anyway."""
     meant = case.grounding.periods
+    together = _together(wholes)
+    if case.kind != "compare" and together is not None and _together(stretches) == together:
+        return
     if _parts(case) - {"day"} or any(period.month is not None for period in meant):
         return
     for period, whole in zip(meant, wholes, strict=True):

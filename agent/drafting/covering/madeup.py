@@ -15,7 +15,7 @@ from agent.wording import NUMBER_WORDS, fold, tokens
 
 _HARMLESS = frozenset(map(Decimal, ("0", "1", "100", "0.5", "2")))
 _SEVERAL = {"twice": 2, "double": 2, "both": 2, "pair": 2, "half": 2, "couple": 2, "several": 2, "dozen": 12, "all": 2}
-_YEAR = re.compile(r"\d{4}|\b\d\ds\b")
+_YEAR = re.compile(r"\d{4}|\b\d\ds?\b")
 _SHORT = 2
 _LETTERS = re.compile(r"[A-Za-z]")
 
@@ -84,8 +84,9 @@ def _is_said_number(case: Case, number: Decimal) -> bool:
     if case.grounding.offset is not None:
         said.add(Decimal(case.grounding.offset + 1))
     for token in tokens(case.question):
-        if token.kind == "number" and (found := number_in(token.text.replace(",", ""))) is not None:
-            said.add(found)
+        if token.kind == "number":
+            texts = (re.sub(r"[.,]", "", token.text), token.text.replace(",", "."))
+            said |= {found for text in texts if (found := number_in(text)) is not None}
         word = NUMBER_WORDS.get(token.folded, _SEVERAL.get(token.folded))
         if word is not None:
             said.add(Decimal(word))

@@ -13,6 +13,7 @@ from agent.drafting.literals import number_in
 from agent.drafting.operands import Compared
 from agent.linked import Comparison
 from agent.quantities import superlatives
+from agent.wording import is_plural
 
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEXT = {"<": ("<=", -1), "<=": ("<", 1), ">": (">=", 1), ">=": (">", -1)}
@@ -23,10 +24,12 @@ _THAN_AVERAGE = re.compile(
 )
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
 _FEW = 2
+_NEAR = 20
 _HUNDRED = Decimal(100)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
     r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+)\b"
+    r"|\b(?:last|first)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
     re.IGNORECASE,
 )
@@ -42,10 +45,12 @@ _THAN_AVERAGE = re.compile(
 )
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
 _FEW = 2
+_NEAR = 20
 _HUNDRED = Decimal(100)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
     r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+|(?:first|last) names?)\b"
+    r"|\b(?:last|first)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
     re.IGNORECASE,
 )
@@ -56,10 +61,11 @@ def comparisons(case: Case) -> Iterator[str]:
     for said in case.grounding.comparisons:
         ends = [(said.operator, said.number)]
         if said.operator == "between":
-            ends = [(">=", said.number), ("<=", said.high or said.number)]
+            low, high = sorted((said.number, said.high or said.number), key=lambda text: number_in(text) or 0)
+            ends = [(">=", low), ("<=", high)]
         for operator, text in ends:
             number = number_in(text)
-            if number is None or (number < _FEW and operator not in ("<", "=")):
+            if number is None or number == 0 or (number < _FEW and operator not in ("<", "=")):
                 continue
             yield from _end(case, said, operator, number)
 
@@ -95,13 +101,13 @@ def limits(case: Case) -> Iterator[str]:
         if last == 1 and case.grounding.direction is None and case.kind in ("list", "count", "by_group", "over_time"):
             yield "the question asks for all rows; leave LIMIT 1 out"
         return
-    if wanted == 1:
+    if wanted == 1 and not _asks_for_several(case):
         if last is not None and last > 1 and not _is_said(case, last):
             yield f"the question asks for one row, not for LIMIT {last}"
         elif case.kind == "top_n" and not _is_lined_up(case) and not _keeps_few(case):
             yield "the question asks for one row only (ORDER BY ... LIMIT 1)"
         return
-    if wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
+    if wanted == 1 or wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
         return
     if any(Decimal(wanted) + step in _numbers(case) for step in (0, -1, 1)):
         return
@@ -173,6 +179,15 @@ def _is_lined_up(case: Case) -> bool:
     named = {word[:3] for column in case.columns for word in case.lexicon.column_words.get(column, ())}
     column = bool(found) and found <= {"min", "max"} & named
     return names or column or _LINED_UP.search(text) is not None
+
+
+def _asks_for_several(case: Case) -> bool:
+    """`our most expensive products`: several, how many is not said."""
+    for match in superlatives(case.question):
+        for link in case.asked:
+            if link.kind == "table" and 0 < link.start - match.end() <= _NEAR and is_plural(link.text.casefold()):
+                return case.question[match.end() : link.start].count(" ") > 1
+    return False
 
 
 def _is_held_by_hand(case: Case) -> bool:

@@ -69,13 +69,21 @@ def _sides(case: Case, node: exp.EQ) -> Iterator[tuple[Column, Column]]:
 def _is_plain(select: exp.Select, case: Case, table: str) -> bool:
     """Whether a table is only joined: each of its columns stands in the condition of a join."""
     for node in case.own(select):
-        if isinstance(node, exp.Star) and isinstance(node.parent, exp.Select | exp.Anonymous):
+        if isinstance(node, exp.Star) and isinstance(node.parent, exp.Select):
+            return False
+        if isinstance(node, exp.Star) and (case.grounding.leftover or not _counts_named(case, select, table)):
             return False
         column = case.names.column(node) if isinstance(node, exp.Column) else None
         joined = node.find_ancestor(exp.Join) is not None and isinstance(node.parent, exp.EQ)
         if column is not None and column[0] == table and not joined:
             return False
     return True
+
+
+def _counts_named(case: Case, select: exp.Select, table: str) -> bool:
+    """Whether the question names what is counted, and that is another table that is read."""
+    read = set(case.tables_of(select)) - {table}
+    return any(link.table in read for link in case.asked if link.kind == "table" or link.role == "entity")
 
 
 def fan_out(case: Case) -> Iterator[str]:

@@ -52,7 +52,7 @@ def stored(case: Case) -> Iterator[str]:
         if column is None or not one.literal.is_string or one.operator not in ("=", "<>") or one.how == "like":
             continue
         known = _values_of(case).get(column)
-        if known is None or fold(text) in known or not text:
+        if known is None or fold(text) in known or not text or _is_quoted(case, text):
             continue
         homes = [
             qualified(*where, case.lexicon.schema.dialect)
@@ -62,6 +62,11 @@ def stored(case: Case) -> Iterator[str]:
         here = qualified(*column, case.lexicon.schema.dialect)
         told = f"; it is a value of {' and '.join(homes[:2])}" if homes else ""
         yield f"no {here} is {text!r}{told}"
+
+
+def _is_quoted(case: Case, text: str) -> bool:
+    """Whether the question writes a text in quotation marks that is stored nowhere."""
+    return any(link.kind == "value" and link.table is None and link.value == text for link in case.grounding.links)
 
 
 def patterns(case: Case) -> Iterator[str]:

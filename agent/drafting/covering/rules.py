@@ -1,0 +1,67 @@
+"""The rules of coverage by name, in the order in which their doubts are told. Several functions may share a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from agent.drafting.covering import (
+    dates,
+    groups,
+    madeup,
+    measures,
+    numbers,
+    orders,
+    shown,
+    soundness,
+    sources,
+    values,
+)
+from agent.drafting.covering.case import Case
+
+Rule = Callable[[Case], Iterator[str]]
+
+ANYWHERE: tuple[tuple[str, Rule], ...] = (
+    ("join", soundness.joins),
+    ("scope", soundness.scopes),
+    ("value", values.values),
+    ("value", values.stored),
+    ("value", values.patterns),
+    ("condition", values.conditions),
+    ("number", numbers.numbers),
+    ("made up", madeup.made_up),
+    ("time", dates.times),
+    ("time", soundness.dates),
+    ("comparison", soundness.ranges),
+    ("measure", soundness.amounts),
+    ("grouping", soundness.loose_columns),
+)
+"""Rules that go by links, numbers and the query alone, so that they hold in any language."""
+
+ENGLISH: tuple[tuple[str, Rule], ...] = (
+    ("value", values.wordings),
+    ("comparison", numbers.comparisons),
+    ("comparison", numbers.units),
+    ("comparison", numbers.shared),
+    ("limit", numbers.limits),
+    ("limit", numbers.extremes),
+    ("direction", orders.directions),
+    ("direction", orders.both_ends),
+    ("measure", measures.measures),
+    ("measure", measures.counted),
+    ("measure", measures.negative),
+    ("fan-out", sources.fan_out),
+    ("grouping", groups.groups),
+    ("grouping", groups.split_by),
+    ("tables", sources.tables),
+    ("tables", sources.pairs),
+    ("tables", sources.needless),
+    ("columns", shown.counts),
+    ("columns", shown.truths),
+    ("columns", shown.named),
+    ("columns", shown.listed),
+    ("columns", shown.labelled),
+    ("columns", shown.numerous),
+    ("columns", shown.repeated),
+    ("empty", shown.empty),
+)
+"""Rules that go by the little words of English as well."""
