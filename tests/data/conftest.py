@@ -78,7 +78,8 @@ def answered_alike(answered: Answered) -> AnsweredAlike:
 
 
 def _telling(result: Result) -> bool:
-    return len(result.rows) > 1 or any(isinstance(cell, float) and not cell.is_integer() for cell in result.rows[0])
+    cells = [cell for row in result.rows for cell in row]
+    return len(result.rows) > 1 or any(isinstance(cell, float) and not cell.is_integer() for cell in cells)
 
 
 @pytest.fixture(scope="session")
