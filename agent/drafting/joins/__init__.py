@@ -1,0 +1,1 @@
+"""What `agent.drafting.joining` is made of."""
