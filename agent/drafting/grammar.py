@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import permutations
 from typing import TYPE_CHECKING, Literal
@@ -61,12 +61,13 @@ _LONG_NUMBER = 4
 class Written:
     """What the queries shown with a question call things: their columns, their WITH queries and their tables.
 
-    `tables` gives the table that a name stands for.
+    `tables` gives the table that a name stands for. `nests` says whether one of them selects from a query.
     """
 
     columns: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
-    tables: Mapping[str, str] | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)
+    nests: bool = False
 
     @classmethod
     def read(cls, shown: Iterable[str], dialect: str) -> Written:
@@ -79,6 +80,7 @@ class Written:
         columns: list[str] = []
         parts: list[str] = []
         tables: dict[str, str] = {}
+        nests = False
         for sql in shown:
             try:
                 tree = parse_query(sql, dialect)
@@ -87,7 +89,8 @@ class Written:
             columns += [alias.alias for alias in tree.find_all(exp.Alias)]
             parts += [cte.alias for cte in tree.find_all(exp.CTE)]
             tables |= {table.alias: table.name for table in tree.find_all(exp.Table) if table.alias}
-        return cls(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(parts)), tables)
+            nests = nests or any(isinstance(one.this, exp.Subquery) for one in tree.find_all(exp.From, exp.Join))
+        return cls(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(parts)), tables, nests or bool(parts))
 
 
 def grammar_for(
@@ -102,8 +105,11 @@ def grammar_for(
     """Write the grammar of one SELECT over the tables that a question links to and their neighbours over the keys.
 
     What columns and subqueries are called comes from a small set of names and from the queries in `shown`, the examples
-    that the model sees. `literals`: any, or only those that the question gives rise to. `loose`: the query is written
-    without FROM and JOIN, with the table of each column, for code to complete (`agent/drafting/joining.py`).
+    that the model sees. Only where one of these selects from a query can that be written: else a model that means a
+    column that is not there goes on to a query inside a query inside a query, where all names are open.
+
+    `literals`: any, or only those that the question gives rise to. `loose`: the query is written without FROM and JOIN,
+    with the table of each column, for code to complete (`agent/drafting/joining.py`).
     """
     grounding = understood.grounding
     names = _tables_of(grounding, lexicon, schema)
@@ -204,13 +210,12 @@ class _Grammar:
         known = {table.name: table for table in schema.tables}
         self._columns = {name: tuple(column.name for column in known[name].columns) for name in names}
         self._constants = constants
+        self._nests = written.nests
         self._names = tuple(names)
         self._pairs = self._key_pairs(keys)
         folded = {name.casefold(): name for name in names}
         aliases = {
-            alias: folded[table.casefold()]
-            for alias, table in (written.tables or {}).items()
-            if table.casefold() in folded
+            alias: folded[table.casefold()] for alias, table in written.tables.items() if table.casefold() in folded
         }
         own = next((name for name in names if self._refers_to_itself(schema, name)), None)
         self._table_aliases = aliases if aliases or own is None else {_OTHER: own}
@@ -230,7 +235,7 @@ class _Grammar:
         rules += self._scope("q", (*self._qualified(self._names), *self._of_aliases()), "query")
         rules.append('selq ::= itemsq " FROM " source join+ tailq')
         rules.append('selq0 ::= itemsq " FROM " source tailq')
-        return "\n".join((*rules, *self._sources(), *self._from_queries())) + "\n"
+        return _reached((*rules, *self._sources(), *self._from_queries()))
 
     def loose(self) -> str:
         """Queries without FROM; the few that cannot do without it may have one."""
@@ -240,11 +245,12 @@ class _Grammar:
         rules.append(f"table ::= {table}")
         rules.append('selq ::= itemsq (" FROM " (source join+ | table ((", " | " LEFT JOIN ") table)*))? tailq')
         rules.append('selq0 ::= itemsq " FROM " source tailq')
-        return "\n".join((*rules, *self._sources(), *self._from_queries())) + "\n"
+        return _reached((*rules, *self._sources(), *self._from_queries()))
 
     def _words(self) -> list[str]:
         return [
-            'root ::= top | "WITH " cte (", " later)* " " topc',
+            f"root ::= top{' | with' if self._nests else ''}",
+            'with ::= "WITH " cte (", " later)* " " topc',
             'cte ::= part " AS (" query ")"',
             'later ::= part " AS (" queryc ")"',
             f"part ::= {any_of(self._parts)}",
@@ -266,9 +272,10 @@ class _Grammar:
 
     def _queries(self, scopes: Sequence[str]) -> list[str]:
         """The rules for SELECT: at the top, nested, and both behind a WITH."""
-        plain = [f"sel{scope}" for scope in (*scopes, "d", "b")]
+        plain = [f"sel{scope}" for scope in (*scopes, "b")]
+        top = [*plain, "seld"] if self._nests else plain
         return [
-            f'top ::= "SELECT " "DISTINCT "? ({" | ".join(plain)}) (setop top)?',
+            f'top ::= "SELECT " "DISTINCT "? ({" | ".join(top)}) (setop top)?',
             f'query ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0"))}) (setop query)?',
             f'topc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selc", "selbc"))}) (setop topc)?',
             f'queryc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0", "selc"))}) (setop queryc)?',
@@ -405,6 +412,18 @@ class _Grammar:
             yield name.upper()
             if name in _SMALL:
                 yield name
+
+
+def _reached(rules: Sequence[str]) -> str:
+    """The rules that the first one leads to, one a line."""
+    bodies = dict(rule.split(" ::= ", 1) for rule in rules)
+    waiting, found = ["root"], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += re.findall(r"[a-z]\w*", re.sub(r'"(?:[^"\\]|\\.)*"|\[[^\]]*\]', " ", bodies[name]))
+    return "".join(f"{name} ::= {body}\n" for name, body in bodies.items() if name in found)
 
 
 def any_of(words: Iterable[str]) -> str:

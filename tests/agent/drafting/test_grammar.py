@@ -307,11 +307,19 @@ def test_two_tables_that_refer_to_a_third_join_over_what_they_share(northwind: A
 
 
 def test_what_a_with_query_is_called_stands_only_behind_it(northwind: Asked) -> None:
-    grammar = northwind.grammar("How many customers are there in each country?")
     body = "SELECT AVG(Total) FROM Part WHERE Total > (SELECT MIN(Total) FROM Part)"
+    shown = "WITH Part AS (SELECT City FROM Customers) SELECT City FROM Part"
+    grammar = northwind.grammar("How many customers are there in each country?", shown)
     assert grammar.allows(f"WITH Part AS (SELECT Country, COUNT(*) AS Total FROM Customers GROUP BY Country) {body}")
     assert not grammar.allows(body)
     assert not grammar.allows("WITH Rest AS (SELECT Total FROM Part) SELECT Total FROM Rest")
+
+
+def test_a_query_selects_from_a_query_only_where_an_example_does(northwind: Asked) -> None:
+    question, sql = "How many countries have ten customers?", "SELECT COUNT(*) FROM (SELECT Country FROM Customers)"
+    assert northwind.grammar(question, sql).allows(sql)
+    assert not northwind.grammar(question, "SELECT Country FROM Customers").allows(sql)
+    assert not northwind.grammar(question).allows(f"WITH Part AS (SELECT Country FROM Customers) {sql}")
 
 
 def test_names_of_the_examples_can_be_used_and_no_others(northwind: Asked) -> None:
@@ -324,7 +332,7 @@ def test_names_of_the_examples_can_be_used_and_no_others(northwind: Asked) -> No
 
 def test_an_example_that_cannot_be_read_is_passed_over() -> None:
     read = Written.read(["SELECT ((", "SELECT a AS b FROM t AS u", "DROP TABLE t"], "sqlite")
-    assert (read.columns, read.tables) == (("b",), {"u": "t"})
+    assert (read.columns, read.tables, read.nests) == (("b",), {"u": "t"}, False)
 
 
 _NAME = r'("[^"]*"|[A-Za-z_]\w*)'
@@ -338,7 +346,8 @@ QUESTIONS = ("Which customers ordered chocolate in 1997?", "How many orders per 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("loose", [False, True], ids=["whole", "loose"])
 def test_every_name_in_whatever_is_written_exists(loose: bool, question: str, northwind: Asked) -> None:
-    grammar = northwind.grammar(question, literals="linked", loose=loose)
+    shown = "WITH Part AS (SELECT City FROM Customers) SELECT City FROM Part"
+    grammar = northwind.grammar(question, shown, literals="linked", loose=loose)
     pairs = {(table.name, column.name) for table in northwind.schema.tables for column in table.columns}
     given = _words(grammar.rules["alias"]) | _words(grammar.rules["part"])
     plain = {name for pair in pairs for name in pair} | given | {"Other"} | set(_KEYWORDS.split())
