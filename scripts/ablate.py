@@ -26,7 +26,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -186,17 +186,15 @@ def ablate(order: Order, *, say: Say, opened: Opened = open_app) -> int:
             examined = examine(order, app, school)
             for note in examined.notes:
                 say(note)
-            asking = replace(order.settings, brain=str(place / "brain"))
-            ended, variant = 0, ""
+            brain, ended, variant = place / "brain", 0, ""
             try:
-                for trial in trials(
-                    order, examined.pairs, file, settings=asking, school=school, opened=opened, say=say
-                ):
-                    if variant and trial.variant != variant:
-                        write(order, examined, file, app)
-                    variant = trial.variant
-                    file.add(trial)
-                    say(line(trial, len(file)))
+                with closing(trials(order, examined.pairs, file, brain, school, opened=opened)) as asking:
+                    for trial in asking:
+                        if variant and trial.variant != variant:
+                            write(order, examined, file, app)
+                        variant = trial.variant
+                        file.add(trial)
+                        say(line(trial, len(file)))
             except (EvaluationError, *FAILURES) as stopped:
                 say(f"{stopped} What was asked is kept: the same command goes on from there.")
                 ended = 1
@@ -289,48 +287,38 @@ def examine(order: Order, app: App, school: School) -> Examined:
 
 
 def trials(
-    order: Order,
-    pairs: Sequence[Pair],
-    done: TrialFile,
-    *,
-    settings: Settings,
-    school: School,
-    opened: Opened,
-    say: Say,
-) -> Iterator[Trial]:
-    """Ask each question in each variant in which it is not asked yet; `settings` name the brain that all share.
+    order: Order, pairs: Sequence[Pair], done: TrialFile, brain: Path, school: School, *, opened: Opened
+) -> Generator[Trial]:
+    """Ask each question in each variant in which it is not asked yet, all of one `brain` and one model.
+
+    The model is that of the app that `school` examines with, so that it is loaded once.
 
     Raises:
         EvaluationError: the model or the database is out of reach.
     """
-    state = code()
-    for variant in order.variants:
-        left = [pair for pair in pairs if (variant.name, pair.id) not in done]
-        if not left:
-            continue
-        say(f"{variant.name}: {len(left)} of {len(pairs)} questions are left")
-        levers = replace(settings, levers=variant.levers)
-        with opened(levers, memory=variant.memory, say=say) as app:
-            model = CachedModel(app.model, path=settings.runs / "replies.sqlite", say=say, charge=charging(app))
-            app.opened.callback(model.close)
-            if variant.memory:
-                app.get_ready_to_recall()
-            asked: list[Attempt] = []
+    looking, state = school.app, code()
+    left = {variant: [pair for pair in pairs if (variant.name, pair.id) not in done] for variant in order.variants}
+    charge = looking.budget.charge if looking.budget else lambda _cost: None
+    replies = order.settings.runs / "replies.sqlite"
+    with closing(CachedModel(looking.model, path=replies, say=looking.say, charge=charge)) as model:
+        for variant, wanted in left.items():
+            if not wanted:
+                continue
+            looking.say(f"{variant.name}: {len(wanted)} of {len(pairs)} questions are left")
+            settings = replace(order.settings, brain=str(brain), levers=variant.levers)
+            with opened(settings, memory=variant.memory, say=looking.say) as app:
+                app.model = looking.model
+                if variant.memory:
+                    app.get_ready_to_recall()
+                asked: list[Attempt] = []
 
-            def ask(
-                pair: Pair, arm: Arm, app: App = app, model: CachedModel = model, asked: list[Attempt] = asked
-            ) -> Attempt:
-                *_, attempt = app.ask(pair.question, arm=arm, model=model, journal=Unwritten())
-                asked.append(attempt)
-                return attempt
+                def ask(pair: Pair, arm: Arm, app: App = app, asked: list[Attempt] = asked) -> Attempt:
+                    *_, attempt = app.ask(pair.question, arm=arm, model=model, journal=Unwritten())
+                    asked.append(attempt)
+                    return attempt
 
-            for step in evaluate(left, [variant.arm], ask=ask, judge=school.verdict):
-                yield trial_of(step, asked.pop(), code=state)
-
-
-def charging(app: App) -> Callable[[float], None]:
-    """Who is told what a reply had cost."""
-    return app.budget.charge if app.budget else lambda _cost: None
+                for step in evaluate(wanted, [variant.arm], ask=ask, judge=school.verdict):
+                    yield trial_of(step, asked.pop(), code=state)
 
 
 def line(trial: Trial, place: int) -> str:

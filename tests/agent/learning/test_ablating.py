@@ -30,6 +30,7 @@ from agent.learning.ablating import (
 )
 from agent.learning.questions import QuestionFileError
 from agent.models.port import ModelUnavailableError, Prompt, Reply, Usage
+from agent.models.recorded import ScriptedModel
 from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
 from memory.reference_store import ReferenceStore
@@ -334,7 +335,8 @@ class Harbour:
 
     `asked` are the questions in prompts, as they came; after `stop_after` of them the model does `stop`. `levers` are
     those that the application was opened with each time, and `episodes` how many stood in its brain when it was closed.
-    Each brain keeps its episode store for as long as the harbour is there, as Cognee does.
+    Each brain keeps its episode store for as long as the harbour is there, as Cognee does. Only the application that
+    judges has the model; `closed` counts how often it was closed.
     """
 
     home: Path
@@ -345,6 +347,7 @@ class Harbour:
     levers: list[Levers] = field(default_factory=list)
     episodes: list[int] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    closed: int = 0
     stores: dict[str | None, ReferenceStore] = field(default_factory=dict)
 
     name = "scripted"
@@ -360,12 +363,12 @@ class Harbour:
         return Reply(WRITTEN[question], usage=Usage(input_tokens=100, output_tokens=10), seconds=40.0)
 
     def close(self) -> None:
-        """Nothing to close."""
+        self.closed += 1
 
     @contextmanager
     def opened(self, settings: Settings, **known: Any) -> Iterator[App]:
         with open_app(settings, **known) as app:
-            app.__dict__["model"] = self
+            app.model = self if Path(str(settings.brain)).name == "judge" else ScriptedModel(())
             app.__dict__["store"] = self.stores.setdefault(settings.brain, ReferenceStore(embedder=self.minilm))
             self.levers.append(settings.levers)
             yield app
@@ -442,6 +445,7 @@ def test_every_variant_asks_the_same_of_one_brain_with_its_levers_and_learns_not
         for name in ("none", "names", "all", "schema: none")
         for id in ("urk", "long", "longest")
     }
+    assert one.asked and one.closed == 1  # one model is loaded for all variants
     told = one.told()
     assert [variant["variant"] for variant in told["variants"]] == ["none", "names", "all", "schema: none"]
     assert {variant["right"]["total"] for variant in told["variants"]} == {3}
