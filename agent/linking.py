@@ -36,9 +36,6 @@ Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
 _SHORT = 5
-_NEAR_VERB = 7
-"""Words between a noun and its verb, at most."""
-
 _NO_PART = STOP | HIGHEST | LOWEST
 _DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {
     "sold": "sell",
@@ -202,8 +199,7 @@ class Lexicon:
             if place in used or token.folded in STOP:
                 continue
             for verb, meaning in self._verbs_of.get(token.stem, ()):
-                near = roots[max(0, place - _NEAR_VERB) : place + _NEAR_VERB + 1]
-                if verb in near:
+                if verb in roots:
                     yield place, meaning
                     break
 

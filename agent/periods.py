@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import zip_longest
 from typing import Literal
 
 from agent.keys import qualified
@@ -60,6 +61,11 @@ _UP_TO = frozenset(
 ) | {"not later than"}
 _ONWARD = re.compile(r"\A\s*(?:onwards?|or\s+later|and\s+later|and\s+after)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\A\s*(?:or\s+earlier|and\s+earlier|and\s+before)\b", re.IGNORECASE)
+_DAY_BEFORE = re.compile(
+    r"(?<![\d.,-])(?P<d>\d{1,2})(?:st|nd|rd|th)?\s*(?:to|until|till|through|and|-|\u2013|bis|und)\s*(?:the\s+)?\Z",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or|&|to|until|till|through|plus|-|\u2013|bis|und))\s*", re.IGNORECASE)
 _APART = re.compile(r"\b(?:differen|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE)
 
 
@@ -115,7 +121,34 @@ def moments(question: str) -> tuple[Moment, ...]:
         if free(start, end) and not (match["mn"].lower() in {"may", "mar"} and match["mn"][0].islower()):
             number = _MONTH_NUMBER[match["mn"].lower()]
             found.append(Moment(start, end, match["atom"], "month", f"{number:02d}", None, None))
-    return tuple(sorted(found, key=lambda moment: moment.start))
+    for moment in tuple(found):
+        day = _day_before(question, moment)
+        if day is not None and free(day.start, day.end):
+            found.append(day)
+    found.sort(key=lambda moment: moment.start)
+    return tuple(_with_year(question, here, after) for here, after in zip_longest(found, found[1:]))
+
+
+def _day_before(question: str, moment: Moment) -> Moment | None:
+    """The `1` of `from 1 to 7 September 1997`: a day of the month that is named only once."""
+    if moment.grain != "date" or moment.since is None or not moment.text[:1].isdigit() or "-" in moment.text:
+        return None
+    match = _DAY_BEFORE.search(question[: moment.start])
+    if match is None or not 0 < int(match["d"]) < moment.since.day:
+        return None
+    since = moment.since.replace(day=int(match["d"]))
+    return Moment(*match.span("d"), match["d"], "date", since.isoformat(), since, since + timedelta(days=1))
+
+
+def _with_year(question: str, here: Moment, after: Moment | None) -> Moment:
+    """The `May` of `in May and June 1997` is that of the same year."""
+    if here.grain != "month" or here.since is not None or after is None or after.since is None:
+        return here
+    if after.grain != "month" or not _JOINED.fullmatch(question[here.end : after.start]):
+        return here
+    month = int(here.value)
+    year = after.since.year - (month > after.since.month)
+    return replace(here, value=f"{year}-{month:02d}", since=date(year, month, 1), until=_later(year, month, 1))
 
 
 def periods(question: str, found: Sequence[Moment]) -> tuple[Period, ...]:

@@ -69,6 +69,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
     """Read what a question speaks of off its links. A table whose row is named beside it is not asked about itself."""
     dialect = lexicon.schema.dialect
     expressions = {term.names[0]: term.expression for term in lexicon.glossary if term.expression}
+    single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
     things: list[Thing] = []
     measures: list[str] = []
     conditions: list[str] = []
@@ -90,7 +91,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
             measures.append(canonical(expression, dialect))
         elif link.role == "amount" and link.table and link.column:
             measures.append(canonical(qualified(link.table, link.column, dialect), dialect))
-        elif link.kind == "table" or (link.role == "entity" and link.column):
+        elif _is_rows(link, single):
             if link.table and not _is_named(link, grounding, lexicon) and not _qualifies(link, grounding):
                 things.append(Thing(link.table))
         elif link.kind in ("column", "term") and link.table and link.column and not _NAME.fullmatch(link.text):
@@ -123,13 +124,14 @@ def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
     """The columns that a question asks to see: those of its last words where these only say what to show, else the
     rows asked for with what stands beside them. A table of which a column is asked is not shown itself."""
     question = grounding.question
-    head = next((k for k in grounding.chosen if _is_rows(k) and not _is_named(k, grounding, lexicon)), None)
+    single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
+    head = next((k for k in grounding.chosen if _is_rows(k, single) and not _is_named(k, grounding, lexicon)), None)
     at = _last_words(grounding)
     if at is not None:
         found: list[tuple[int, str, str]] = []
         links = [link for link in grounding.chosen if link.start >= at and not link.verb]
         for start, word in ((m.start(), m[0].casefold()) for m in _PLAIN_ASKED.finditer(question, at)):
-            near = (k for k in links if _is_rows(k) and k.end <= start and not question[k.end : start].strip())
+            near = (k for k in links if _is_rows(k, single) and k.end <= start and not question[k.end : start].strip())
             before = next(near, None)
             rows = before or head
             if rows is None or rows.table is None or any(k.start <= start < k.end and k.column for k in links):
@@ -139,7 +141,7 @@ def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
             found += [(start, rows.table, column) for column in columns]
             links = [k for k in links if k is not before]
         for link in links:
-            if _is_rows(link) and link.table and not _qualifies(link, grounding):
+            if _is_rows(link, single) and link.table and not _qualifies(link, grounding):
                 found += [(link.start, link.table, column) for column in display(link.table, lexicon)]
             elif link.column and link.table and link.kind in ("column", "term"):
                 found.append((link.start, link.table, link.column))
@@ -149,14 +151,25 @@ def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
     for link in grounding.chosen:
         if link is head and link.table and not _OF.search(question[: link.start]):
             shown += [(link.table, column) for column in display(link.table, lexicon)]
-        elif link.kind in ("column", "term") and link.column and link.table and not _is_rows(link) and not link.verb:
+        elif (
+            link.kind in ("column", "term")
+            and link.column
+            and link.table
+            and not _is_rows(link, single)
+            and not link.verb
+        ):
             compared = any(0 <= start - link.end <= _FEW_LETTERS for start in held)
             shown += [] if compared else [(link.table, link.column)]
     return tuple(dict.fromkeys(shown))
 
 
-def _is_rows(link: Link) -> bool:
-    return (link.kind == "table" or (link.role == "entity" and link.column is not None)) and not link.verb
+def _is_rows(link: Link, single: frozenset[str] = frozenset()) -> bool:
+    """Whether words stand for the rows of a table. A word that the glossary has for several tables is a doing: `sold`.
+
+    `single` are the first names of the terms that are about one table.
+    """
+    named = link.role == "entity" and (link.column is not None or link.value in single)
+    return (link.kind == "table" or named) and not link.verb
 
 
 def _last_words(grounding: Grounding) -> int | None:
