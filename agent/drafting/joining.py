@@ -43,6 +43,15 @@ def unjoined(tree: exp.Expr, *, lexicon: Lexicon) -> Unjoined | None:
 
     Whether the joins come back the same is checked here, SELECT by SELECT: where leaving out the tables between the
     anchors changes them, all tables are anchors, and where even that does, the SELECT is rigid.
+
+    >>> from sqlglot import parse_one
+    >>> from agent.database.schema import Column, Facts, ForeignKey, Schema, Table
+    >>> shops = Table("Shops", (Column("id", "INTEGER"), Column("town", "TEXT")))
+    >>> sales = Table("Sales", (Column("shop", "INTEGER"),), (ForeignKey(("shop",), "Shops", ("id",)),))
+    >>> lexicon = Lexicon(Schema("shops", "sqlite", (shops, sales), "", ""), Facts(), ())
+    >>> tree = parse_one("SELECT town FROM shops AS s LEFT JOIN sales AS a ON a.shop = s.id WHERE a.shop IS NULL")
+    >>> unjoined(tree, lexicon=lexicon).tree.sql()
+    'SELECT Shops.town FROM Shops LEFT JOIN Sales WHERE Sales.shop IS NULL'
     """
     try:
         return Taking(tree.copy(), lexicon).apart()
@@ -56,6 +65,14 @@ def joined(tree: exp.Expr, *, lexicon: Lexicon) -> exp.Expr | None:
     None where no key connects the tables, or a column or table is not there. A SELECT that has its joins keeps them,
     and gets only the tables that its columns lack. The first anchor is the root; a table that lies at or beyond an
     anchor with LEFT is joined with LEFT, every other one is not.
+
+    >>> from sqlglot import parse_one
+    >>> from agent.database.schema import Column, Facts, ForeignKey, Schema, Table
+    >>> shops = Table("Shops", (Column("id", "INTEGER"), Column("town", "TEXT")))
+    >>> sales = Table("Sales", (Column("shop", "INTEGER"),), (ForeignKey(("shop",), "Shops", ("id",)),))
+    >>> lexicon = Lexicon(Schema("shops", "sqlite", (shops, sales), "", ""), Facts(), ())
+    >>> joined(parse_one("SELECT Shops.town, COUNT(Sales.shop) GROUP BY 1"), lexicon=lexicon).sql()
+    'SELECT Shops.town, COUNT(Sales.shop) FROM Shops JOIN Sales ON Sales.shop = Shops.id GROUP BY 1'
     """
     try:
         return _Putting(tree.copy(), lexicon).together()

@@ -26,7 +26,9 @@ from agent.learning.remaking import remake
 HOME = Path(__file__).resolve().parents[3]
 FILES = ("data/seeds/northwind.jsonl", "data/questions/training.jsonl", "data/questions/development.jsonl")
 QUESTIONS = [json.loads(line) for name in FILES for line in (HOME / name).read_text(encoding="utf-8").splitlines()]
-QUERIES = {(one["id"], kind): one[kind] for one in QUESTIONS for kind in ("sql", "check_sql") if kind in one}
+QUERIES = {(one["id"], "sql"): one["sql"] for one in QUESTIONS} | {
+    (one["id"], "check_sql"): one["check_sql"] for one in QUESTIONS if one["id"].startswith("dev-")
+}
 GOLD = [one["sql"] for one in QUESTIONS]
 
 
@@ -190,7 +192,6 @@ def test_the_loose_form_lists_the_tables_that_mean_something(sql: str, expected:
         "SELECT o.OrderID FROM Orders o WHERE o.Freight > (SELECT AVG(i.Freight) FROM Orders i "
         "WHERE i.CustomerID = o.CustomerID)",
         "SELECT COUNT(*) FROM Orders JOIN EmployeeTerritories ON EmployeeTerritories.EmployeeID = Orders.EmployeeID",
-        "WITH Orders AS (SELECT 1 AS x) SELECT c.City FROM Customers c JOIN Customers d ON c.City < d.City, Orders",
         "WITH Orders AS (SELECT 1 AS x) SELECT c.City, Orders.x FROM Orders, Customers c "
         "JOIN main.Orders o ON o.CustomerID = c.CustomerID",
     ],
@@ -390,6 +391,9 @@ def test_a_query_without_from_is_completed(sql: str, expected: str) -> None:
         "SELECT Country",
         "SELECT Customers.City, CustomerDemographics.Nothing",
         f"SELECT Customers.City FROM Customers WHERE {CORRELATED}(Orders)",
+        'WITH Orders AS (SELECT 1 AS x) SELECT Customers.City, "Order Details".Quantity',
+        'SELECT Orders.OrderID FROM Orders WHERE EXISTS (SELECT 1 FROM Customers, "Order Details" '
+        "WHERE Customers.Country = Orders.ShipCountry)",
     ],
 )
 def test_what_has_no_place_is_not_completed(sql: str) -> None:
