@@ -12,7 +12,7 @@ def doubts(understood: Understood, sql: str, result: Result | None = None, *, le
 
     Each doubt names its rule and says in a clause what is missing, in the words of the question and in SQL where that
     is known. What cannot be read gives no doubt; nor do rules that go by English words where the question is in another
-    language. `empty` is a weak one: nothing came out, which may be right. `result` is what the query gave, where it ran.
+    language. `empty` is a weak one: nothing came out, which may be right. `result` is what the query gave if it ran.
     """
     from agent.database.guard import parse_query
     from agent.drafting.covering.case import Case

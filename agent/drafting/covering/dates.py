@@ -16,6 +16,7 @@ from agent.drafting.operands import Compared, DatePart, conjunction
 from agent.drafting.times import Atom, Bounds, Clock, Part, bounds, fits_clock, months_in, split_clock, union
 from agent.keys import qualified
 from agent.periods import Period, filter_sql
+from agent.wording import tokens
 
 _PART_OF = re.compile(
     r"\b(?:(?:(?:first|last|final|second|third|early|late|two|three|four|five|six|\d+)\s+)+(?:days?|weeks?|months?|quarters?)"
@@ -27,6 +28,12 @@ _BEFORE = re.compile(r"\b(?:before|earlier|previous\w*|first|until then|prior|so
 _FROM_DAY = re.compile(
     r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s*(?:to|and|until|till|through|-|\u2013)\s*(?:the\s+)?\Z", re.IGNORECASE
 )
+_FROM_MONTH = re.compile(
+    r"\b(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\s*(?:to|and|until|till|through|-|\u2013)\s*\Z",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r"\b(?:together|combined|in all|in total|altogether|from|between)\b", re.IGNORECASE)
+_MONTH = timedelta(days=28)
 _LIKE = re.compile(r"(\d{4}(?:-\d\d){0,2})-?%?\Z")
 _LIKE_PARTS: dict[int, Part] = {4: "year", 7: "year_month", 10: "day"}
 
@@ -109,6 +116,10 @@ def _meant(case: Case, period: Period) -> Bounds:
             since = since.replace(day=int(match["day"]))
         except ValueError:
             since = period.since
+    match = _FROM_MONTH.search(case.question[: period.start])
+    if match is not None and since is not None and until is not None and _MONTH <= until - since < 2 * _MONTH:
+        first = 1 + "janfebmaraprmayjunjulaugsepoctnovdec".index(match["month"][:3].lower()) // 3
+        since = since.replace(month=first) if first <= since.month else since
     return Bounds(since, until, period.month)
 
 
@@ -142,8 +153,8 @@ def _meet(one: Bounds, other: Bounds) -> bool:
 def _each(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
     """Several times, each of which has its own stretch, unless the query goes by time anyway."""
     meant = case.grounding.periods
-    together = _together(wholes)
-    if case.kind != "compare" and together is not None and _together(stretches) == together:
+    joined = case.kind != "compare" or case.says(_JOINED)
+    if joined and (_hull(wholes) in stretches or _together(stretches) == _together(wholes) is not None):
         return
     if _parts(case) - {"day"} or any(period.month is not None for period in meant):
         return
@@ -151,6 +162,13 @@ def _each(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> 
         if whole not in stretches and not any(other != whole and _lies_in(other, whole) for other in wholes):
             yield f"no condition keeps just the days of {period.text!r}{_wanted(case, period)}"
             return
+
+
+def _hull(wholes: Sequence[Bounds]) -> Bounds | None:
+    """From the first day of several times to the last."""
+    starts = [one.since for one in wholes if one.since is not None]
+    stops = [one.until for one in wholes if one.until is not None]
+    return Bounds(min(starts), max(stops)) if len(starts) == len(stops) == len(wholes) else None
 
 
 def _lies_in(one: Bounds, other: Bounds) -> bool:
@@ -180,8 +198,10 @@ def _other_column(case: Case, found: Sequence[_Timed]) -> Iterator[str]:
     own = words.get(column, frozenset())
     if not own or own & case.said:
         return
+    named = [link for link in case.grounding.chosen if link.kind == "table" and not link.verb]
+    inside = {token.stem for link in named for token in tokens(link.text)}
     for other, theirs in words.items():
-        if other[0] == column[0] and theirs and theirs <= case.said:
+        if other[0] == column[0] and theirs and theirs <= case.said - inside:
             here, there = (qualified(*one, case.lexicon.schema.dialect) for one in (column, other))
             yield f"the question does not speak of {here}, but of {there}"
             return

@@ -26,6 +26,7 @@ _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNOR
 _FEW = 2
 _NEAR = 20
 _HUNDRED = Decimal(100)
+_ANY_ONE = re.compile(r"\b(?:an?|any|one|some|single)\s+\w+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
     r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+)\b"
@@ -47,6 +48,7 @@ _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNOR
 _FEW = 2
 _NEAR = 20
 _HUNDRED = Decimal(100)
+_ANY_ONE = re.compile(r"\b(?:an?|any|one|some|single)\s+\w+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
     r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+|(?:first|last) names?)\b"
@@ -98,7 +100,12 @@ def limits(case: Case) -> Iterator[str]:
     if wanted is None:
         if last is not None and last > 1 and not _is_said(case, last):
             yield f"the question does not ask for {last} rows; leave LIMIT {last} out"
-        if last == 1 and case.grounding.direction is None and case.kind in ("list", "count", "by_group", "over_time"):
+        if (
+            last == 1
+            and not case.says(_ANY_ONE)
+            and case.grounding.direction is None
+            and case.kind in ("list", "count", "by_group", "over_time")
+        ):
             yield "the question asks for all rows; leave LIMIT 1 out"
         return
     if wanted == 1 and not _asks_for_several(case):
