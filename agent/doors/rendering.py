@@ -120,11 +120,13 @@ def _print_runner_up(console: Console, attempt: Attempt, other: Draft, options: 
     from rich.padding import Padding
 
     assert attempt.answer and other.result, "a runner-up has another result than the answer"
-    how = f"{sureness.chance(other.confidence)}, " if other.confidence is not None else ""
+    how = f"a chance of {sureness.chance(other.confidence)}, " if other.confidence is not None else ""
     console.print("Runner-up", style="bold")
     _line(console, f"  {plain(how + sureness.source(other, attempt))}")
     for difference in sureness.differences(attempt.answer, other):
         _line(console, f"  {plain(difference)}")
+    for doubt in other.doubts:
+        _line(console, f"  Doubt: {sureness.sentence(plain(doubt.text))}")
     _print_sql(console, other.sql)
     console.print(Padding(_table(other.result.columns, other.result.rows[:SHOWN_OTHER_ROWS]), (0, 2)))
     hidden = len(other.result.rows) - SHOWN_OTHER_ROWS

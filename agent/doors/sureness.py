@@ -19,8 +19,10 @@ _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more lik
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
 _MOST_TOKENS = 400
 _MOST_CHANGES = 3
-_MOST_CHANGED = 0.6
-"""Share of the tokens of either query; what differs more than this is better seen in the two."""
+_LONGEST_CHANGE = 8
+"""Tokens; of what differs more than this only the clauses are named."""
+_CLAUSES = {"SELECT": "SELECT", "FROM": "FROM", "WHERE": "WHERE", "GROUP": "GROUP BY"}
+_CLAUSES |= {"HAVING": "HAVING", "ORDER": "ORDER BY", "LIMIT": "LIMIT"}
 
 
 def shown_confidence(confidence: float | None) -> float | None:
@@ -102,8 +104,7 @@ def sentence(text: str) -> str:
 def differences(answer: Draft, other: Draft) -> tuple[str, ...]:
     """What another draft has otherwise than the answer: in its result, and in its SQL where that is soon said."""
     said = [_result_differs(answer.result, other.result)] if answer.result and other.result else []
-    if changes := sql_differs(answer.sql, other.sql):
-        said.append(f"Its SQL has {changes}.")
+    said.append(f"Its SQL {sql_differs(answer.sql, other.sql)}.")
     return tuple(said)
 
 
@@ -117,27 +118,53 @@ def _result_differs(answer: Result, other: Result) -> str:
 
 
 def sql_differs(answer: str, other: str) -> str:
-    """What `other` has instead of what the answer has; `""` where that is too much to say.
+    """What `other` has instead of what the answer has; where that is too much to say, the clauses in which it is.
 
     >>> sql_differs("SELECT a FROM t WHERE b = 'x, y' LIMIT 5", "SELECT SUM(a) FROM t WHERE c = 'z' LIMIT 5")
-    "SUM(a) instead of a, c = 'z' instead of b = 'x, y'"
+    "has SUM(a) instead of a, c = 'z' instead of b = 'x, y'"
+    >>> sql_differs("SELECT a FROM t ORDER BY a", "SELECT a FROM (SELECT SUM(a) AS a FROM u GROUP BY b) ORDER BY a")
+    'differs in FROM'
     """
     ours, theirs = _TOKEN.findall(answer), _TOKEN.findall(other)
-    if max(len(ours), len(theirs)) > _MOST_TOKENS:
-        return ""
+    changes = _changes(ours, theirs) if max(len(ours), len(theirs)) <= _MOST_TOKENS else ()
+    if 0 < len(changes) <= _MOST_CHANGES and all(_is_short(before) and _is_short(after) for before, after in changes):
+        return "has " + ", ".join(_change(before, after) for before, after in changes)
+    mine, its = _clauses(ours), _clauses(theirs)
+    names = [name for name in _CLAUSES.values() if mine.get(name) != its.get(name)]
+    return f"differs in {', '.join(names)}" if names else "is written otherwise"
+
+
+def _changes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[Sequence[str], Sequence[str]], ...]:
+    """What stands in one and what in its place in the other; what one token parts is one change."""
     spans: list[tuple[int, int, int, int]] = []
-    folded = [token.upper() if token.isidentifier() else token for token in ours]
-    changed = [token.upper() if token.isidentifier() else token for token in theirs]
-    for kind, begin, end, first, last in SequenceMatcher(None, folded, changed, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, _folded(ours), _folded(theirs), autojunk=False)
+    for kind, begin, end, first, last in matcher.get_opcodes():
         if kind == "equal":
             continue
         near = bool(spans) and begin - spans[-1][1] <= 1 and first - spans[-1][3] <= 1
         since = spans.pop() if near else (begin, end, first, last)
         spans.append((since[0], end, since[2], last))
-    gone, new = sum(end - begin for begin, end, _, _ in spans), sum(last - first for _, _, first, last in spans)
-    if len(spans) > _MOST_CHANGES or gone > _MOST_CHANGED * len(ours) or new > _MOST_CHANGED * len(theirs):
-        return ""
-    return ", ".join(_change(ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
+    return tuple((ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
+
+
+def _folded(tokens: Sequence[str]) -> list[str]:
+    return [token.upper() if token.isidentifier() else token for token in tokens]
+
+
+def _is_short(tokens: Sequence[str]) -> bool:
+    """Whether a change can be read alone: few tokens, and every parenthesis closed."""
+    return len(tokens) <= _LONGEST_CHANGE and tokens.count("(") == tokens.count(")")
+
+
+def _clauses(tokens: Sequence[str]) -> dict[str, list[str]]:
+    """The tokens of each clause of a query; those of an inner query belong to the clause that it stands in."""
+    found: dict[str, list[str]] = {}
+    depth, at = 0, ""
+    for token in _folded(tokens):
+        depth += (token == "(") - (token == ")")
+        at = _CLAUSES.get(token, at) if depth == 0 else at
+        found.setdefault(at, []).append(token)
+    return found
 
 
 def _change(before: Sequence[str], after: Sequence[str]) -> str:
@@ -161,12 +188,15 @@ def _written(tokens: Sequence[str]) -> str:
 
 
 def in_quotes(sql: str) -> str:
-    """An SQL as one argument in a shell, in double quotes where these change nothing in it.
+    """An SQL as one argument in a shell, in double quotes where that is safe.
 
-    >>> print(in_quotes("SELECT 'x'"), in_quotes('SELECT "x"'))
-    "SELECT 'x'" 'SELECT "x"'
+    >>> in_quotes('SELECT "x" FROM t') == r'"SELECT \\"x\\" FROM t"', in_quotes("SELECT 1 <> $2")
+    (True, "'SELECT 1 <> $2'")
     """
-    return shlex.quote(sql) if re.search(r'["$`\\!]', sql) else f'"{sql}"'
+    if re.search(r"[$`\\!]", sql):
+        return shlex.quote(sql)
+    quoted = sql.replace('"', '\\"')
+    return f'"{quoted}"'
 
 
 def _many(count: int, what: str) -> str:

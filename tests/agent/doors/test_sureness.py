@@ -114,8 +114,9 @@ def test_an_unsure_answer_says_so_before_its_rows_and_shows_the_runner_up(capsys
         "Unsure: the chance that this answer is right is 44 %. Look at the SQL before you rely on it. "
         "Another query gave another result; it stands below as the runner-up. COUNT(*)"
     )
-    assert "Runner-up 21 %, small It gives other values. " in said
+    assert "Runner-up a chance of 21 %, small It gives other values. " in said
     assert "Its SQL has City = 'Berlin' instead of Country = 'Germany'." in said
+    assert "Doubt: The question says 'Germany', and the query does not." in said
     assert f'feedback 0a1b2c3d4e --db shop.sqlite --sql "{BERLIN}"\n' in shown, "in one line, to be copied"
     assert "· unsure, 44 % ·" in said
     assert said.index("11") < said.index("Runner-up") < said.index("Memories")
@@ -128,7 +129,7 @@ def test_a_runner_up_shows_its_first_rows_and_how_many_more_there_are(capsys: py
     other = replace(WRITTEN, sql="SELECT a, b FROM t", result=Result(("a", "b"), rows))
     shown = told(answered(replace(ADAPTED, confidence=0.3), other), capsys)
     assert "It gives 2 columns where the answer has 1 and 8 rows where the answer has 1.\n" in shown
-    assert "Its SQL has" not in shown, "what is quite another query needs no list"
+    assert "Its SQL differs in SELECT, FROM, WHERE.\n" in shown, "what is quite another query needs no list"
     assert "customer 5" in shown and "customer 6" not in shown and "… and 3 more rows" in shown
 
 
