@@ -6,6 +6,7 @@ import doctest
 import json
 import re
 import shlex
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -150,6 +151,23 @@ def test_a_query_that_cannot_be_shown_as_it_is_is_not_offered_for_copying(
     attempt = answered(replace(ADAPTED, confidence=0.3), replace(WRITTEN, sql=sql))
     assert '--sql "SELECT …"\n' in told(attempt, capsys)
     assert "/sql SELECT …\n" in told(attempt, capsys, in_chat=True)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 'x'",
+        'SELECT "Order Details".x',
+        "SELECT '$HOME `id` \\ !x'",
+        "SELECT 'it''s' AS \"a b\"",
+        "SELECT a FROM t; rm -rf $(x) & | > <",
+        "SELECT '*' || '~' || '#'",
+    ],
+)
+def test_a_shell_gives_the_query_on_as_it_is(sql: str) -> None:
+    line = f"printf %s {sureness.in_quotes(sql)}"
+    given = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert given.stdout == sql
 
 
 def test_nothing_is_said_of_how_sure_an_answer_is_that_was_not_weighed(capsys: pytest.CaptureFixture[str]) -> None:
