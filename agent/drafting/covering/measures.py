@@ -11,14 +11,18 @@ from agent.drafting.covering.case import Case, factors, is_aggregate, name_of
 from agent.drafting.literals import Column
 from agent.keys import qualified
 from agent.linked import Link
-from agent.wording import tokens
+from agent.wording import is_plural, tokens
 
 _AVERAGED = re.compile(r"\b(?:averages?|mean|avg)\b", re.IGNORECASE)
 _TOTALLED = re.compile(r"\b(?:totals?|sum of|altogether|in all|combined)\b", re.IGNORECASE)
+_CUT = re.compile(r"[,;:.]")
 _COUNTING = r"(?:in )?how many|count|(?:the )?(?:total )?number of"
 _WITHOUT = re.compile(
-    r"\b(?:before|without|excluding|ignoring|disregarding)\s+(?:any\s+|the\s+)?(?P<what>[A-Za-z]+)", re.I
+    r"\b(?:before|without|excluding|ignoring|disregarding|regardless of|not counting|leaving out|leaving aside|no)\s+"
+    r"(?:(?:any|the|all|our)\s+)*(?P<what>[A-Za-z]+)",
+    re.IGNORECASE,
 )
+_PER_PIECE = re.compile(r"\b(?:per|each|a|an|single)\s+\Z", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|number of)\s+(?:(?:different|distinct|of our|of the|of)\s+)*", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|early|earlier|negative|ahead)\b", re.IGNORECASE)
 _FACTORS = 2
@@ -26,12 +30,16 @@ _FACTORS = 2
 
 def measures(case: Case) -> Iterator[str]:
     """What is measured is what the question names: its column, its formula, a count, an average or a total."""
-    for link in case.asked:
-        if link.verb or link.quality == "typo" or re.search(r"[,;:.]", link.text):
-            continue
-        if link.kind == "term" and link.role in ("measure", "aggregate", "column", "amount"):
+    links = [one for one in case.asked if not one.verb and one.quality == "exact" and not _CUT.search(one.text)]
+    measured = [one for one in links if one.kind == "term" and one.role in ("measure", "aggregate")]
+    if not any(_is_met(case, link) for link in measured):
+        for link in measured[:1]:
             yield from _formula(case, link)
-        elif link.kind == "column" and link.role == "amount" and link.quality == "exact":
+    for link in measured:
+        if len(measured) == 1 and _is_met(case, link) and _is_made_otherwise(case, _expression(case, link)):
+            yield f"{link.text!r} of the question is made otherwise ({_expression(case, link)})"
+    for link in links:
+        if link.role == "amount" or (link.kind == "term" and link.role == "column"):
             yield from _amount(case, link)
     for match in _WITHOUT.finditer(case.question):
         stem = tokens(match["what"])[0].stem
@@ -52,17 +60,30 @@ def measures(case: Case) -> Iterator[str]:
         yield "the question asks for a total (SUM)"
 
 
+def _expression(case: Case, link: Link) -> str:
+    return next((one.expression or "" for one in case.grounding.terms if link.value in one.names), "")
+
+
+def _is_met(case: Case, link: Link) -> bool:
+    """Whether all columns of a formula are used, or what else its words may mean is."""
+    columns = case.told(_expression(case, link))
+    return not columns or all(map(case.uses, columns)) or _means_another(case, link)
+
+
 def _formula(case: Case, link: Link) -> Iterator[str]:
-    term = next((one for one in case.grounding.terms if link.value in one.names), None)
-    if term is None or not term.expression:
-        return
-    missing = [column for column in case.told(term.expression) if not case.uses(column)]
-    if missing and link.role in ("column", "amount") and _has_another(case, missing[0], link):
-        return
-    if not missing and link.role in ("measure", "aggregate") and _is_made_otherwise(case, term.expression):
-        yield f"{link.text!r} of the question is made otherwise ({term.expression})"
-    if missing and not any(_is_left_out(case, column) for column in missing):
-        yield f"{link.text!r} of the question is not computed ({term.expression})"
+    expression = _expression(case, link)
+    missing = [column for column in case.told(expression) if not case.uses(column)]
+    if not any(_is_left_out(case, column) for column in missing):
+        yield f"{link.text!r} of the question is not computed ({expression})"
+
+
+def _means_another(case: Case, link: Link) -> bool:
+    """Whether a column or a table that the same words may mean is used."""
+    return any(
+        (one.kind == "table" and one.table in case.names.tables)
+        or (one.kind == "column" and one.table and one.column and case.uses((one.table, one.column)))
+        for one in case.stretches[link.start, link.end]
+    )
 
 
 def _is_made_otherwise(case: Case, expression: str) -> bool:
@@ -105,6 +126,8 @@ def _has_another(case: Case, column: Column, link: Link) -> bool:
     if any(other[1] == column[1] for other in case.columns):
         return True
     said = frozenset(token.stem for token in tokens(link.text))
+    if any(said <= case.lexicon.column_words.get(other, frozenset()) for other in case.columns):
+        return True
     return column not in case.lexicon.amounts and case.is_alike(column, said)
 
 
@@ -115,8 +138,13 @@ def _is_left_out(case: Case, column: Column) -> bool:
 
 
 def _amount(case: Case, link: Link) -> Iterator[str]:
-    meanings = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
-    if meanings and not any(case.uses(column) for column in meanings):
+    """A column that the question names by its name, or by a word of the glossary, is used."""
+    meant = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
+    if _PER_PIECE.search(case.question[: link.start]) and not is_plural(link.text.casefold()):
+        return
+    if not meant or _means_another(case, link) or any(case.uses(c) or _has_another(case, c, link) for c in meant):
+        return
+    if not any(_is_left_out(case, column) for column in meant):
         name = qualified(link.table or "", link.column or "", case.lexicon.schema.dialect)
         yield f"{link.text!r} of the question is not used ({name})"
 
