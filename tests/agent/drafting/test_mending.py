@@ -564,6 +564,10 @@ def test_names_of_another_database_are_put_right_alike(sql: str, right: str, lig
         "SELECT FirstName FROM Employees WHERE Manager.HireDate > Employees.HireDate",
         # A join would hold a column against itself.
         "SELECT COUNT(*) FROM Orders o JOIN Products p ON o.ProductID = p.ProductID",
+        "SELECT COUNT(*) FROM Orders o JOIN Products p ON o.SupplierID = p.ProductID",
+        "SELECT 1 FROM Orders o JOIN Customers c ON c.CustomerID = o.CustomerID WHERE o.Phone = c.Phone",
+        # An alias of the select list is as near.
+        "SELECT MAX(UnitPrice) AS Prices FROM Products GROUP BY CategoryID HAVING Price > 5",
         # No stored value, and nothing that it is held against.
         'SELECT "Germany" FROM Customers',
         'SELECT COUNT(*) FROM Orders WHERE ShipCity <> "HomeCity"',
