@@ -199,7 +199,9 @@ class TrialFile:
         return len(self._trials)
 
     def add(self, trial: Trial) -> None:
-        """Keep a trial; it is on the disk when this returns."""
+        """Keep a trial; it is on the disk when this returns. Raises AblationError where it is there already."""
+        if trial.key in self:
+            raise AblationError(f"{trial.key} is in {self.path} already. Ask each question once in each variant.")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(trial.content(), ensure_ascii=False) + "\n")

@@ -30,9 +30,9 @@ from agent.learning.ablating import (
 )
 from agent.learning.questions import QuestionFileError
 from agent.models.port import ModelUnavailableError, Prompt, Reply, Usage
-from agent.models.recorded import ScriptedModel
 from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
+from memory.ledger import EventKind
 from memory.reference_store import ReferenceStore
 from scripts.ablate import Order, ablate, main
 from tests.agent.learning.made import made_step
@@ -294,6 +294,8 @@ def test_trials_are_read_back_and_a_line_that_was_not_finished_is_cut_off(tmp_pa
     assert ("none", "a") in again and ("none", "b") not in again and len(again) == 2
     third = trial("none", "b", True)
     again.add(third)
+    with pytest.raises(AblationError, match="already"):
+        again.add(third)
     assert TrialFile(path).of(["none"], ["a", "b"]) == (first, third)
 
 
@@ -329,6 +331,20 @@ WRITTEN = {
 }
 
 
+class Unloaded:
+    """A model that nobody may look at."""
+
+    @property
+    def name(self) -> str:
+        raise AssertionError("a variant loads a model of its own")
+
+    def complete(self, prompt: Prompt) -> Reply:
+        raise AssertionError(f"a variant asks a model of its own: {prompt}")
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
 @dataclass
 class Harbour:
     """A checkout in small with a question set and a pack, and a model that writes what a test says by question.
@@ -336,7 +352,7 @@ class Harbour:
     `asked` are the questions in prompts, as they came; after `stop_after` of them the model does `stop`. `levers` are
     those that the application was opened with each time, and `episodes` how many stood in its brain when it was closed.
     Each brain keeps its episode store for as long as the harbour is there, as Cognee does. Only the application that
-    judges has the model; `closed` counts how often it was closed.
+    judges has the model; `closed` counts how often it was closed. `written` are kinds of what their ledgers hold.
     """
 
     home: Path
@@ -348,6 +364,7 @@ class Harbour:
     episodes: list[int] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     closed: int = 0
+    written: set[str] = field(default_factory=set)
     stores: dict[str | None, ReferenceStore] = field(default_factory=dict)
 
     name = "scripted"
@@ -368,11 +385,12 @@ class Harbour:
     @contextmanager
     def opened(self, settings: Settings, **known: Any) -> Iterator[App]:
         with open_app(settings, **known) as app:
-            app.model = self if Path(str(settings.brain)).name == "judge" else ScriptedModel(())
+            app.model = self if Path(str(settings.brain)).name == "judge" else Unloaded()
             app.__dict__["store"] = self.stores.setdefault(settings.brain, ReferenceStore(embedder=self.minilm))
             self.levers.append(settings.levers)
             yield app
             self.episodes.append(len(app.ledger.episodes()))
+            self.written |= {event.kind for event in app.ledger.events()}
 
     def order(self, levers: str, **known: Any) -> Order:
         usual: dict[str, Any] = {
@@ -436,6 +454,8 @@ def test_every_variant_asks_the_same_of_one_brain_with_its_levers_and_learns_not
     assert one.run(VARIED) == 0
     assert one.levers[1:] == [variant.levers for variant in read_variants(VARIED)]
     assert one.episodes == [2, 2, 2, 2, 0]  # the pack and no more; the judge's own brain, closed last, has none
+    assert EventKind.EPISODE_REMEMBERED in one.written
+    assert not {kind for kind in one.written if kind.startswith("attempt")}
     file = TrialFile(one.home / "runs" / "levers" / "scripted" / "steps.jsonl")
     recalled = {
         trial.key: trial.step.recalled for trial in file.of(["none", "names", "all", "schema: none"], QUESTIONS)
