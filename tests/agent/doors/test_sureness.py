@@ -96,7 +96,15 @@ def test_an_adapted_answer_names_the_question_that_it_came_from_and_what_code_ch
         assert absent not in shown
 
 
-def test_an_episode_that_was_not_recalled_is_named_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_episode_that_was_adapted_but_not_shown_to_the_model_is_named_by_its_question(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    attempt = answered(ADAPTED)
+    shown = told(attempt.grown(recalled=(), nearby=attempt.recalled), capsys)
+    assert "adapted from: How many customers are there in [red]Spain[/red]? (0.87)" in shown and "Memories" not in shown
+
+
+def test_an_episode_that_is_not_at_hand_is_named_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nadapted from: episode e1\n" in told(answered(replace(ADAPTED, episode="e1")), capsys)
 
 
@@ -196,10 +204,12 @@ def test_no_more_than_four_changes_are_told(capsys: pytest.CaptureFixture[str]) 
 def test_what_is_told_of_drafts_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     wild = "\x1b[31mred\x9b"
     recalled = (Recalled(replace(REMEMBERED, question=wild), 0.5, "bucket", wild),)
-    first = replace(ADAPTED, confidence=0.3, notes=(wild,), doubts=(Doubt("r", wild),), episode="")
-    other = replace(WRITTEN, sql=f"SELECT '{wild}'", origin="adapted", episode=str(recalled[0].episode.id))
+    id = str(recalled[0].episode.id)
+    first = replace(ADAPTED, confidence=0.3, notes=(wild,), doubts=(Doubt("r", wild),), episode=id)
+    other = replace(WRITTEN, sql=GERMANY.replace("Germany", wild), origin="adapted", episode=id)
     shown = told(answered(first, other, recalled=recalled), capsys)
-    assert "Runner-up" in shown and "\x1b" not in shown and "\x9b" not in shown
+    assert "Runner-up" in shown and "instead of 'Germany'" in shown
+    assert "\x1b" not in shown and "\x9b" not in shown
 
 
 def test_colours_add_nothing_to_the_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
