@@ -22,6 +22,7 @@ _THAN_AVERAGE = re.compile(
     r"|\b(?:above|below)[\s-]average\b",
     re.IGNORECASE,
 )
+_PERCENT = re.compile(r"%|\b(?:percent\w*|fractions?|proportions?|shares? of|what share|part of)\b", re.IGNORECASE)
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
 _FEW = 2
 _NEAR = 20
@@ -44,6 +45,7 @@ _THAN_AVERAGE = re.compile(
     r"|\b(?:above|below)[\s-]average\b",
     re.IGNORECASE,
 )
+_PERCENT = re.compile(r"%|\b(?:percent\w*|fractions?|proportions?|shares? of|what share|part of)\b", re.IGNORECASE)
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
 _FEW = 2
 _NEAR = 20
@@ -127,7 +129,7 @@ def limits(case: Case) -> Iterator[str]:
 
 
 def extremes(case: Case) -> Iterator[str]:
-    """Only the first of each group, or what goes beyond the average, is kept where the question says so."""
+    """Only the first rows, or the first of each group, are kept where the question says so."""
     nodes = (exp.Limit, exp.Fetch, exp.All, exp.Not, exp.Exists, exp.Order)
     if case.kind in ("top_n", "top_per_group") and not _is_lined_up(case):
         without = nodes[:-1] if case.kind == "top_per_group" else nodes
@@ -140,19 +142,29 @@ def extremes(case: Case) -> Iterator[str]:
             and not _is_held_by_hand(case)
         ):
             yield "nothing in the query keeps the rows that the question asks for (ORDER BY ... LIMIT, RANK or MAX)"
-    versus = case.kind == "versus_average" or case.says(_THAN_AVERAGE)
-    if versus and "avg" not in case.called and case.tree.find(exp.Div) is None:
+
+
+def averages(case: Case) -> Iterator[str]:
+    """What goes beyond the average is held against it."""
+    if case.kind != "versus_average" and not case.says(_THAN_AVERAGE):
+        return
+    if "avg" not in case.called and case.tree.find(exp.Div) is None:
         yield "the average that the question speaks of is not in the query (AVG in a subquery)"
-    if versus and case.tree.find(exp.GT, exp.LT, exp.GTE, exp.LTE, exp.Sub) is None:
+    if case.tree.find(exp.GT, exp.LT, exp.GTE, exp.LTE, exp.Sub) is None:
         yield "nothing is held against the average"
+
+
+def shares(case: Case) -> Iterator[str]:
+    """A share is one amount divided by another."""
     counted = any(link.kind == "number" for link in case.asked)
-    if case.kind == "share" and not counted and case.tree.find(exp.Div) is None and "avg" not in case.called:
+    divided = case.tree.find(exp.Div) is not None or "avg" in case.called
+    if case.kind == "share" and case.says(_PERCENT) and not counted and not divided:
         yield "a share is one amount divided by another"
 
 
 def shared(case: Case) -> Iterator[str]:
     """What several rows have in common is found by counting them or by holding them against each other."""
-    if case.kind != "having" or not case.says(_SHARED) or _is_held_by_hand(case):
+    if case.kind not in ("having", "share") or case.says(_PERCENT) or not case.says(_SHARED) or _is_held_by_hand(case):
         return
     counts = any(case.names.counts(one.other) for one in case.compared)
     twice = any(len(set(read)) < len(read) for select in case.selects if (read := case.tables_of(select)))

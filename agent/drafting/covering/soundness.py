@@ -126,7 +126,7 @@ def amounts(case: Case) -> Iterator[str]:
             column = case.names.column(inner)
             if column is not None and (case.is_key(column) or column in texts):
                 yield f"{call.sql()} adds up what is no amount; rows are counted (COUNT)"
-        elif name_of(call) == "count" and not isinstance(given, exp.Distinct) and case.kind != "count":
+        elif name_of(call) == "count" and not isinstance(given, exp.Distinct):
             yield from _counted(case, call, given)
 
 
@@ -138,7 +138,7 @@ def _counted(case: Case, call: exp.Anonymous, given: exp.Expr) -> Iterator[str]:
         return
     columns = [case.names.column(one) for one in own_columns(given)]
     adds = case.called & {"sum", "total", "avg"} or case.tree.find(exp.Div) is not None
-    if columns and not adds and all(column in case.lexicon.amounts for column in columns):
+    if columns and case.kind != "count" and not adds and all(column in case.lexicon.amounts for column in columns):
         yield f"{call.sql()} counts rows; an amount is added up (SUM)"
 
 
