@@ -257,11 +257,13 @@ class Moment:
 
 
 def read_moments(paths: Iterable[Path]) -> tuple[Moment, ...]:
-    """Read what was collected. Raises OSError, ValueError."""
+    """Read what was collected. Raises OSError, ValueError, and WeightsError where it has other features than today."""
     return tuple(read_moment(json.loads(line)) for path in paths for line in path.read_text("utf-8").splitlines())
 
 
 def read_moment(told: Mapping[str, Any]) -> Moment:
+    if any(one.keys() != USUAL_WEIGHTS.values.keys() for one in told["features"]):
+        raise WeightsError("The features are others than when this was collected. Collect again.")
     results = range(len(told["features"]))
     by_result = [[one for one in told["drafts"] if one["result"] == result] for result in results]
     return Moment(
@@ -565,7 +567,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         done: int = given.do(given)
-    except (*FAILURES, *USAGE_ERRORS, WeightsError, OSError) as problem:
+    except (*FAILURES, *USAGE_ERRORS, WeightsError, OSError, ValueError) as problem:
         told(str(problem))
         return 1
     return done

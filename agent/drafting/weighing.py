@@ -11,16 +11,17 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from agent.attempt import Attempt, Draft, agree
 from agent.database.result import Result
-from memory.recall import Level, Recalled
+from agent.wording import tokens, words
+from memory.recall import Recalled
 
 WEIGHTS_FILE = Path(__file__).with_name("confidence.toml")
 
@@ -71,9 +72,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("both", "a model wrote it and code adapted an episode to it", 1, 1.0),
     Feature("recall", "the best score of the episodes it was adapted from", 1, 1.0),
     Feature("own_bucket", "one of them is of the bucket of the question", 1, 0.6),
-    Feature("own_kind", "one of them is of the bucket, or of its kind of question", 1, 0.3),
+    Feature("wording", "words that one of their questions shares with the question, of all in both", 1, 1.5),
     Feature("closeness", "1 / (1 + strain) for the one that had to be bent least", 1, 1.0),
-    Feature("unchanged", "1 / (1 + notes) for the one of which least was changed", 1, 0.5),
+    Feature("unbent", "1 - strain / 4 for the same, at least 0", 1, 1.0),
     # How many agree
     Feature("support", "episodes that the same query was adapted from, as log2", 1, 0.4),
     Feature("agreement", "share of the other ways that lead to it; see `ways`", 1, 1.5),
@@ -86,6 +87,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("empty", "it has no row", -1, -1.0),
     Feature("nothing", "all its cells are NULL, or its only one is 0", -1, -1.0),
     Feature("cut", "a cap cut it off", -1, -1.0),
+    Feature("echo", "each cell is a text that stands in the question", -1, -2.0),
+    Feature("twice", "a row comes twice", -1, -1.0),
+    Feature("holes", "a cell is NULL", -1, -0.5),
     Feature("rows", "rows, as log10 of 1 + rows over 3", 0, 0.0),
     Feature("columns", "columns beyond the first, over 4", 0, 0.0),
     Feature("tables", "tables that the shortest of its queries reads beyond the first, over 4", -1, -0.3),
@@ -93,7 +97,8 @@ FEATURES: tuple[Feature, ...] = (
     # What the question looks like
     Feature("leftover", "words of the question that link to nothing, at most 4, over 4", -1, -0.8),
     Feature("weak", "the question links weakly", -1, -0.5),
-    Feature("foreign", "the question is not English", -1, -0.3),
+    Feature("links", "things that the question links to, over 8", 0, 0.0),
+    Feature("nearest", "words that the nearest question shares with it, adapted or not, of all in both", 0, 0.0),
     Feature("known", "episodes near the question that are of its own bucket, as log2 of 1 + episodes over 3", 0, 0.3),
 )
 """All features, in the order of the file."""
@@ -210,20 +215,24 @@ def evidence(attempt: Attempt, *, strength: Strength = _unknown) -> tuple[Eviden
     sources = {str(recalled.episode.id): recalled for recalled in (*attempt.recalled, *attempt.nearby)}
     groups = _same_results(attempt.drafts)
     ways = [len({_way(attempt.drafts[place], sources) for place in places}) for places in groups]
+    masked = attempt.understood.masked if attempt.understood else ""
     asked = _of_question(attempt)
+
+    def features(drafts: Sequence[Draft], count: int) -> dict[str, float]:
+        assert drafts[0].result is not None, "only results are weighed"
+        return {
+            "bias": 1.0,
+            **_of_makers(drafts, sources, masked),
+            "agreement": (count - 1) / (sum(ways) - 1) if sum(ways) > 1 else 0.0,
+            "ways": math.log2(count),
+            "strength": max(strength(draft.sql) for draft in drafts),
+            **_of_queries(drafts),
+            **_of_result(drafts[0].result, attempt.question),
+            **asked,
+        }
+
     return tuple(
-        Evidence(
-            places,
-            {
-                "bias": 1.0,
-                **_of_makers([attempt.drafts[place] for place in places], sources),
-                "agreement": (count - 1) / (sum(ways) - 1) if sum(ways) > 1 else 0.0,
-                "ways": math.log2(count),
-                "strength": max(strength(attempt.drafts[place].sql) for place in places),
-                **_of_queries([attempt.drafts[place] for place in places]),
-                **asked,
-            },
-        )
+        Evidence(places, features([attempt.drafts[place] for place in places], count))
         for places, count in zip(groups, ways, strict=True)
     )
 
@@ -287,52 +296,77 @@ def _way(draft: Draft, sources: Mapping[str, Recalled]) -> tuple[str, str]:
     return "adapted", source.episode.skeleton if source else draft.episode
 
 
-_LEVELS: Mapping[Level, tuple[float, float]] = {
-    "bucket": (1.0, 1.0), "kind": (0.0, 1.0), "tables": (0.0, 0.0), "family": (0.0, 0.0)
-}  # fmt: skip
-
-
-def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled]) -> dict[str, float]:
+def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked: str) -> dict[str, float]:
     adapted = [draft for draft in drafts if draft.origin != "model"]
     known = [source for draft in adapted if (source := sources.get(draft.episode))]
     wrote = len(adapted) < len(drafts)
+    strain = min((draft.strain for draft in adapted), default=math.inf)
     return {
         "model": float(wrote),
         "adapted": float(bool(adapted)),
         "both": float(bool(adapted) and wrote),
         "recall": max((source.score for source in known), default=0.0),
-        "own_bucket": max((_LEVELS[source.level][0] for source in known), default=0.0),
-        "own_kind": max((_LEVELS[source.level][1] for source in known), default=0.0),
-        "closeness": max((1 / (1 + draft.strain) for draft in adapted), default=0.0),
-        "unchanged": max((1 / (1 + len(draft.notes)) for draft in adapted), default=0.0),
+        "own_bucket": float(any(source.level == "bucket" for source in known)),
+        "wording": _nearest(known, masked),
+        "closeness": 1 / (1 + strain),
+        "unbent": max(0.0, 1 - strain / 4),
         "support": max((math.log2(draft.support) for draft in adapted), default=0.0),
     }
 
 
+def _nearest(known: Iterable[Recalled], masked: str) -> float:
+    """Words that the nearest of some questions shares with a question, of all words in both (Jaccard)."""
+    asked = _words(masked)
+    shares = ((asked & told, asked | told) for told in (_words(one.episode.masked) for one in known))
+    return max((len(both) / len(either) for both, either in shares if either), default=0.0)
+
+
+_SILENT = words(
+    """a an the of to in for is are was were do does did our my their there and or that which what who how many much by
+    on at with from it its be been have has had me we us i you all any please list show give tell find"""
+)
+"""Words that most questions have. Little ones that change the shape of a query (`each`, `not`, `other`) do count."""
+
+
+@lru_cache(4_096)
+def _words(masked: str) -> frozenset[str]:
+    """The stems of the words of a masked question that say something; its slots count."""
+    return frozenset(token.stem for token in tokens(masked) if token.folded not in _SILENT)
+
+
 def _of_queries(drafts: Sequence[Draft]) -> dict[str, float]:
-    result = drafts[0].result
-    assert result is not None, "only results are weighed"
-    cells = [cell for row in result.rows for cell in row]
     common = set.intersection(*({doubt.rule for doubt in draft.doubts} for draft in drafts))
     return {
         "doubts": min(math.log2(1 + len(draft.doubts)) for draft in drafts),
         **{f"doubt_{rule.replace(' ', '_')}": float(rule in common) for rule in RULES},
-        "empty": float(not result.rows),
-        "nothing": float(bool(cells) and (all(cell is None for cell in cells) or cells == [0])),
-        "cut": float(result.truncated is not None),
-        "rows": math.log10(1 + len(result.rows)) / 3,
-        "columns": max(0, len(result.columns) - 1) / 4,
         "tables": min(max(0, len(draft.tables) - 1) for draft in drafts) / 4,
         "length": min(len(draft.sql) for draft in drafts) / 400,
     }
 
 
+def _of_result(result: Result, question: str) -> dict[str, float]:
+    cells = [cell for row in result.rows for cell in row]
+    said = question.casefold()
+    return {
+        "empty": float(not result.rows),
+        "nothing": float(bool(cells) and (all(cell is None for cell in cells) or cells == [0])),
+        "cut": float(result.truncated is not None),
+        "echo": float(bool(cells) and all(isinstance(cell, str) and cell.casefold() in said for cell in cells)),
+        "twice": float(len(set(result.rows)) < len(result.rows)),
+        "holes": float(None in cells),
+        "rows": math.log10(1 + len(result.rows)) / 3,
+        "columns": max(0, len(result.columns) - 1) / 4,
+    }
+
+
 def _of_question(attempt: Attempt) -> dict[str, float]:
-    own = sum(recalled.level == "bucket" for recalled in attempt.nearby or attempt.recalled)
+    near = attempt.nearby or attempt.recalled
+    own = sum(recalled.level == "bucket" for recalled in near)
     grounding = attempt.understood.grounding if attempt.understood else None
     return {
         "leftover": min(4, len(grounding.leftover)) / 4 if grounding else 0.0,
         "weak": float(grounding is not None and grounding.evidence.level != "strong"),
-        "foreign": float(grounding is not None and not grounding.english),
+        "links": len(grounding.chosen) / 8 if grounding else 0.0,
+        "nearest": _nearest(near, attempt.understood.masked if attempt.understood else ""),
         "known": math.log2(1 + own) / 3,
     }

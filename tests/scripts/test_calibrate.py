@@ -140,3 +140,11 @@ def test_a_fit_on_nothing_is_refused_and_changes_no_weights(tmp_path: Path) -> N
     done = run(folder, "fit", "runs/calibration/made.jsonl")
     assert done.returncode == 1 and "nothing to fit on" in done.stderr
     assert (folder / "agent" / "drafting" / "confidence.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_what_was_collected_with_other_features_is_refused(tmp_path: Path, command: str) -> None:
+    old = moment("old", (0.5, True))
+    del old["features"][0]["agreement"]
+    done = run(checkout(tmp_path, [old]), command, "runs/calibration/made.jsonl")
+    assert done.returncode == 1 and "Collect again." in done.stderr and "Traceback" not in done.stderr

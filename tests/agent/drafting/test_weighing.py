@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.attempt import Attempt, Doubt, Draft
+from agent.attempt import Attempt, Doubt, Draft, Understood
 from agent.database.result import Result
 from agent.drafting.weighing import (
     FEATURES,
@@ -24,6 +24,8 @@ from agent.drafting.weighing import (
     weighed,
     written,
 )
+from agent.grounding import Lexicon, ground
+from agent.intent import bucket_of, mask, predict
 from agent.models.port import Prompt, Reply
 from memory.episode import Episode
 from memory.recall import Level, Recalled
@@ -39,9 +41,9 @@ RESULTS = (
 )
 
 
-def episode(number: int, skeleton: str = "") -> Episode:
+def episode(number: int, skeleton: str = "", masked: str = "") -> Episode:
     return Episode(
-        "b", "count", ("Breads",), f"How many {number}?", f"How many {number}?", f"SELECT {number}",
+        "b", "count", ("Breads",), f"How many {number}?", masked or f"How many {number}?", f"SELECT {number}",
         skeleton or f"shape {number}", "seed:x", "gold", "seed:x:1", "s", "r",
     )  # fmt: skip
 
@@ -137,6 +139,50 @@ def test_results_are_the_same_in_another_order_of_rows_and_columns() -> None:
     assert [one.places for one in evidence(attempt)] == [(0, 1)]
     other = Result(("n", "name"), ((1.0, "Spelt"), (2.0, "Rye")))
     assert len(evidence(attempt.drafted(written_by_model(other)))) == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "marks"),
+    [
+        (Result(("name",), (("Rye",),)), {"echo"}),
+        (Result(("name", "town"), (("RYE", "many"),)), {"echo"}),
+        (Result(("name", "n"), (("Rye", 1),)), set()),
+        (Result(("name",), (("Spelt",),)), set()),
+        (Result(("n",), ((1,), (1,))), {"twice"}),
+        (Result(("n",), ((1,), (None,))), {"holes"}),
+        (Result(("n",), ((None,),)), {"holes", "nothing"}),
+        (Result(("n",), ((0,),)), {"nothing"}),
+        (Result(("n", "m"), ((0, 0),)), set()),
+        (Result(("n",), ()), {"empty"}),
+        (Result(("n",), ((1,),), "rows"), {"cut"}),
+    ],
+)
+def test_what_a_result_looks_like_is_told(result: Result, marks: set[str]) -> None:
+    [found] = evidence(replace(OPEN, question="How many rye?").grown(drafts=(adapted(result),)))
+    looks = ("empty", "nothing", "cut", "echo", "twice", "holes")
+    assert {name for name in looks if found.features[name]} == marks
+
+
+def test_the_wording_that_counts_is_that_of_the_nearest_question_adapted(bakery_lexicon: Lexicon) -> None:
+    known = (episode(0, masked="How many breads of <value>?"), episode(1, masked="Bakers of <value>"))
+    near = tuple(Recalled(one, 0.5, "family", "near") for one in known)
+    question = "How many different breads of Linz?"
+    grounding = ground(question, bakery_lexicon)
+    intent = predict(question, grounding)
+    understood = Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+    attempt = OPEN.grown(recalled=(), nearby=near, understood=understood)
+
+    def wording(name: str, *drafts: Draft) -> float:
+        [found] = evidence(attempt.grown(drafts=drafts))
+        return round(found.features[name], 3)
+
+    assert understood.masked == "how many different breads of <value>"
+    far, best = (replace(adapted(RESULTS[0]), episode=str(one.id)) for one in reversed(known))
+    assert wording("wording", best) == 0.667  # bread and value of these and different: the little words do not count
+    assert wording("wording", far) == 0.25
+    assert wording("wording", far, best) == 0.667
+    assert wording("wording", written_by_model(RESULTS[0])) == 0.0
+    assert wording("nearest", far) == wording("nearest", written_by_model(RESULTS[0])) == 0.667
 
 
 def test_the_shape_that_did_well_in_the_bucket_counts() -> None:
