@@ -584,6 +584,23 @@ def test_a_name_that_may_mean_more_is_left_to_the_guard(sql: str, schema: Schema
         check(sql, schema)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CompanyName FROM Orders o JOIN Customers c ON c.CustomerID = o.CustomerID"
+        " JOIN Shippers s ON s.ShipperID = o.ShipVia",
+        "SELECT EmployeeID FROM Employees e LEFT JOIN Orders o ON o.EmployeeID = e.EmployeeID",
+    ],
+)
+def test_a_bare_name_of_two_tables_is_left_where_the_two_may_differ(sql: str, schema: Schema) -> None:
+    assert named(sql, schema=schema) == (sql, ())
+
+
+def test_no_table_is_joined_for_a_name_that_the_query_nearly_has(schema: Schema, lexicon: Lexicon) -> None:
+    sql = "SELECT T2.Country FROM Employees AS T1 JOIN Orders AS T2 ON T1.EmployeeID = T2.EmployeeID"
+    assert named(sql, schema=schema, lexicon=lexicon) == (sql, ())
+
+
 def test_of_two_tables_of_the_same_words_the_linked_one_is_meant(schema: Schema) -> None:
     orders = next(table for table in schema.tables if table.name == "Orders")
     twice = replace(schema, tables=(*schema.tables, replace(orders, name="order")))
@@ -679,6 +696,7 @@ def test_each_part_of_mending_can_be_left_out(schema: Schema) -> None:
         ("SELECT UnitPrices FROM Orders", ("Order Details",), 'Nearest: "Order Details".UnitPrice'),
         ("SELECT Contry FROM Orders", ("Customers",), "Customers.Country"),
         ("SELECT Pric FROM Orders o JOIN Products p ON p.ProductID = o.OrderID", (), "Nearest: p.UnitPrice."),
+        ("SELECT ContactNam FROM Orders", ("Customers", "Suppliers", "Shippers", "Products"), "Customers.ContactName"),
         ("SELECT Country FROM Orders", ("Customers",), "It is a column of Customers, Suppliers, Employees"),
         ("SELECT Employees.Title FROM Orders", (), "Employees is a table: join it."),
         ("SELECT Orders.Freight FROM Orders o", (), "Write o for it."),
