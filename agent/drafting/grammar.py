@@ -20,7 +20,7 @@ from agent.database.naming import quoted
 from agent.database.schema import Schema
 from agent.grounding import narrow
 from agent.keys import Join, KeyGraph, qualified
-from agent.linked import Grounding
+from agent.linked import Direction, Grounding
 from agent.periods import Period
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ _ALIASES = tuple(_ALIASES_WORDS.split())
 
 _FORMATS = ("%Y", "%m", "%d", "%Y-%m", "%w", "%j", "%W", "%H", "%Y-%m-%d", "start of month", "start of year")
 _NUMBERS = ("0", "1", "2", "3", "4", "7", "12", "100", "1.0", "100.0", "365", "0.5")
+_FILTERED = frozenset({"list", "count", "by_group", "sum", "open", "average", "top_n", "over_time", "having"})
+"""Kinds of questions whose filters stand in WHERE at the top (168 of 184 golds of training and development)."""
+
 _MOST_MONTHS = 36
 _FEW_VALUES = 8
 _LONG_NUMBER = 4
@@ -101,6 +104,7 @@ def grammar_for(
     shown: Sequence[str] = (),
     literals: Literals = "free",
     loose: bool = False,
+    said: bool = False,
 ) -> str:
     """Write the grammar of one SELECT over the tables that a question links to and their neighbours over the keys.
 
@@ -109,13 +113,14 @@ def grammar_for(
     column that is not there goes on to a query inside a query inside a query, where all names are open.
 
     `literals`: any, or only those that the question gives rise to. `loose`: the query is written without FROM and JOIN,
-    with the table of each column, for code to complete (`agent/drafting/joining.py`).
+    with the table of each column, for code to complete (`agent/drafting/joining.py`). `said`, for loose queries only:
+    the filters, the limit and the direction that the question links to are written in any case, and no other limit.
     """
     grounding = understood.grounding
     names = _tables_of(grounding, lexicon, schema)
     written = Written.read(shown, schema.dialect)
     made = _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, lexicon, literals))
-    return made.loose() if loose else made.text()
+    return made.loose(_Said.of(understood) if said else None) if loose else made.text()
 
 
 def _tables_of(grounding: Grounding, lexicon: Lexicon, schema: Schema) -> tuple[str, ...]:
@@ -126,6 +131,27 @@ def _tables_of(grounding: Grounding, lexicon: Lexicon, schema: Schema) -> tuple[
     for name in grounding.tables:
         found += [near for near in lexicon.keys.neighbours(name) if near not in found and len(found) < MOST_TABLES]
     return lexicon.keys.in_order(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the question says that the query must say: its filters, its limit with the offset, and the direction.
+
+    `limit` is None where the query has none. A limit of one may be said by MIN or MAX instead.
+    """
+
+    filters: tuple[str, ...]
+    limit: int | None
+    offset: int | None
+    direction: Direction | None
+
+    @classmethod
+    def of(cls, understood: Understood) -> _Said:
+        """Filters count only in kinds of questions whose filters hold for all rows, and one for each column."""
+        grounding = understood.grounding
+        columns = [re.split(r" (?:=|<>|>=|<=|<|>) ", one, maxsplit=1)[0] for one in grounding.filters]
+        plain = understood.intent.kind in _FILTERED and len(set(columns)) == len(columns)
+        return cls(grounding.filters if plain else (), grounding.limit, grounding.offset, grounding.direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +263,20 @@ class _Grammar:
         rules.append('selq0 ::= itemsq " FROM " source tailq')
         return _reached((*rules, *self._sources(), *self._from_queries()))
 
-    def loose(self) -> str:
-        """Queries without FROM; the few that cannot do without it may have one."""
+    def loose(self, said: _Said | None = None) -> str:
+        """Queries without FROM; the few that cannot do without it may have one.
+
+        Where an example selects from a query, what is said may stand in any of the two, and is not asked for.
+        """
         rules = [*self._words(), *self._queries(["q"])]
+        if said is not None and not self._nests:
+            rules = [rule for rule in rules if not rule.startswith("top ::= ")]
+            rules += self._saying(said)
         table = any_of(map(self._name, self._names))
         rules += self._scope("q", (*self._qualified(self._names), *self._of_aliases()), "query", loose=True)
         rules.append(f"table ::= {table}")
-        rules.append('selq ::= itemsq (" FROM " (source join+ | table ((", " | " LEFT JOIN ") table)*))? tailq')
+        rules.append('fromq ::= " FROM " (source join+ | table ((", " | " LEFT JOIN ") table)*)')
+        rules.append("selq ::= itemsq fromq? tailq")
         rules.append('selq0 ::= itemsq " FROM " source tailq')
         return _reached((*rules, *self._sources(), *self._from_queries()))
 
@@ -279,6 +312,20 @@ class _Grammar:
             f'query ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0"))}) (setop query)?',
             f'topc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selc", "selbc"))}) (setop topc)?',
             f'queryc ::= "SELECT " "DISTINCT "? ({" | ".join((*plain, "selq0", "selc"))}) (setop queryc)?',
+        ]
+
+    def _saying(self, said: _Said) -> list[str]:
+        """The rules for the SELECT at the top, with all that the question says."""
+        sort = {"high": '" DESC"', "low": '" ASC"?', None: '(" DESC" | " ASC")?'}[said.direction]
+        offset = _literal(f" OFFSET {said.offset}") if said.offset else ""
+        first = f'" ORDER BY " (exprq | alias) {sort} (", " sortq)* {_literal(f" LIMIT {said.limit}")} {offset}'
+        end = '(" " sortedq)?' if said.limit is None else f"({first}){'?' if said.limit == 1 else ''}"
+        where = f'{_literal(" WHERE " + " AND ".join(said.filters))} (" AND " condq)?'
+        where = where if said.filters else '(" WHERE " condq)?'
+        free = "| selb | selq setop query" if not said.filters and said.limit is None else ""
+        return [
+            f'top ::= "SELECT " "DISTINCT "? (itemsq fromq? endq {free})',
+            f'endq ::= {where} (" GROUP BY " keyq (", " keyq)*)? (" HAVING " heldq ((" AND " | " OR ") heldq)*)? {end}',
         ]
 
     def _from_queries(self) -> list[str]:

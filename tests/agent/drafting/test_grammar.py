@@ -186,11 +186,19 @@ class Asked:
         intent = predict(question, grounding)
         return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
 
-    def grammar(self, question: str, *shown: str, literals: Literals = "free", loose: bool = False) -> Gbnf:
-        known, lexicon = self.understand(question), self.lexicon
-        return Gbnf.read(
-            grammar_for(known, lexicon=lexicon, schema=lexicon.schema, shown=shown, literals=literals, loose=loose)
+    def grammar(
+        self, question: str, *shown: str, literals: Literals = "free", loose: bool = False, said: bool = False
+    ) -> Gbnf:
+        text = grammar_for(
+            self.understand(question),
+            lexicon=self.lexicon,
+            schema=self.lexicon.schema,
+            shown=shown,
+            literals=literals,
+            loose=loose,
+            said=said,
         )
+        return Gbnf.read(text)
 
 
 @pytest.fixture(scope="module")
@@ -404,6 +412,58 @@ def test_a_loose_query_may_join_a_table_to_itself(northwind: Asked) -> None:
     sql = "SELECT Employees.LastName FROM Employees JOIN Employees AS Other ON Other.EmployeeID = Employees.ReportsTo"
     assert grammar.allows(f"{sql} WHERE Other.City <> Employees.City")
     assert not grammar.allows(f"{sql} WHERE Other.Town <> Employees.City")
+
+
+# --- what the question says -------------------------------------------------------------------------------------------
+
+
+def test_the_filters_that_a_question_links_to_cannot_be_left_out(northwind: Asked) -> None:
+    grammar = northwind.grammar("How many discontinued products belong to Meat/Poultry?", loose=True, said=True)
+    sql = "SELECT COUNT(Products.*) WHERE Categories.CategoryName = 'Meat/Poultry'"
+    assert grammar.allows(sql)
+    assert grammar.allows(f"{sql} AND Products.Discontinued = 1")
+    assert not grammar.allows("SELECT COUNT(Products.*) WHERE Products.Discontinued = 1")
+    assert not grammar.allows("SELECT COUNT(Products.*)")
+
+
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        ("Which products did nobody in Poland ever buy?", "SELECT Products.ProductName"),
+        ("How many customers are in Austria, and how many in Venezuela?", "SELECT COUNT(Customers.*)"),
+    ],
+)
+def test_a_filter_that_need_not_hold_for_all_rows_is_not_asked_for(question: str, sql: str, northwind: Asked) -> None:
+    assert northwind.understand(question).grounding.filters
+    assert northwind.grammar(question, loose=True, said=True).allows(sql)
+
+
+def test_the_limit_is_the_one_of_the_question_in_its_direction(northwind: Asked) -> None:
+    grammar = northwind.grammar("Which four countries have the most customers?", loose=True, said=True)
+    sql = "SELECT Customers.Country, COUNT(Customers.*) AS Total GROUP BY Customers.Country"
+    assert grammar.allows(f"{sql} ORDER BY Total DESC LIMIT 4")
+    for other in ("", " ORDER BY Total DESC", " ORDER BY Total DESC LIMIT 5", " ORDER BY Total LIMIT 4", " LIMIT 4"):
+        assert not grammar.allows(sql + other)
+
+
+def test_the_one_at_the_end_may_be_said_by_an_aggregate_too(northwind: Asked) -> None:
+    grammar = northwind.grammar("What is the lowest price of a product?", loose=True, said=True)
+    assert grammar.allows("SELECT MIN(Products.UnitPrice)")
+    assert grammar.allows("SELECT Products.UnitPrice ORDER BY Products.UnitPrice LIMIT 1")
+    assert not grammar.allows("SELECT Products.UnitPrice ORDER BY Products.UnitPrice DESC LIMIT 1")
+
+
+def test_a_question_that_limits_nothing_has_no_limit(northwind: Asked) -> None:
+    grammar = northwind.grammar("Which customers are in Germany?", loose=True, said=True)
+    sql = "SELECT Customers.CompanyName WHERE Customers.Country = 'Germany' ORDER BY Customers.CompanyName"
+    assert grammar.allows(sql)
+    assert not grammar.allows(f"{sql} LIMIT 10")
+
+
+def test_nothing_is_asked_for_where_an_example_selects_from_a_query(northwind: Asked) -> None:
+    shown = "SELECT COUNT(*) FROM (SELECT City FROM Customers)"
+    grammar = northwind.grammar("Which four countries have the most customers?", shown, loose=True, said=True)
+    assert grammar.allows("SELECT Total FROM (SELECT COUNT(Customers.*) AS Total GROUP BY Customers.Country)")
 
 
 # --- literals ---------------------------------------------------------------------------------------------------------
