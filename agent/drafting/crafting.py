@@ -89,8 +89,10 @@ class Crafting:
         from agent.drafting.mending import mend
 
         linked = attempt.understood.grounding.tables if attempt.understood else ()
-        schema, levers = self.lexicon().schema, self.levers
-        return mend(sql, schema=schema, linked=linked, dialect=levers.dialect, names=levers.names)
+        lexicon, levers = self.lexicon(), self.levers
+        return mend(
+            sql, schema=lexicon.schema, linked=linked, dialect=levers.dialect, names=levers.names, lexicon=lexicon
+        )
 
     def doubt(self, attempt: Attempt, draft: Draft) -> tuple[Doubt, ...]:
         from agent.drafting.coverage import doubts
