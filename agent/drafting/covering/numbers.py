@@ -118,7 +118,8 @@ def limits(case: Case) -> Iterator[str]:
         return
     if wanted == 1 or wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
         return
-    if any(Decimal(wanted) + step in _numbers(case) for step in (0, -1, 1)):
+    held = {_number(one) for one in case.compared}
+    if any(Decimal(wanted) + step in held for step in (0, -1, 1)):
         return
     link = next((one for one in case.grounding.chosen if one.kind == "limit"), None)
     if case.kind not in ("top_n", "top_per_group", "list") or (link and _BETWEEN.search(case.question[: link.start])):

@@ -28,7 +28,6 @@ ANYWHERE: tuple[tuple[str, Rule], ...] = (
     ("value", values.patterns),
     ("condition", values.conditions),
     ("number", numbers.numbers),
-    ("made up", madeup.made_up),
     ("time", dates.times),
     ("time", soundness.dates),
     ("comparison", soundness.ranges),
@@ -38,6 +37,7 @@ ANYWHERE: tuple[tuple[str, Rule], ...] = (
 """Rules that go by links, numbers and the query alone, so that they hold in any language."""
 
 ENGLISH: tuple[tuple[str, Rule], ...] = (
+    ("made up", madeup.made_up),
     ("value", values.wordings),
     ("comparison", numbers.comparisons),
     ("comparison", numbers.units),

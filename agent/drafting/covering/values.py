@@ -22,6 +22,7 @@ _WORDED = re.compile(
     r"|contain(?:s|ing)? the (?:word|text)|the letters?|(?:first|last) name (?:is )?[A-Z]\w+)\b"
 )
 _TEXT_CALLS = frozenset({"substr", "substring", "instr", "left", "right", "strpos", "position", "glob", "like"})
+_NOT = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\s+(?:an?\s+|the\s+)?\Z", re.IGNORECASE)
 _BRACKETS = re.compile(r"[\s\w]{0,20}\((?P<inside>[^)]*)\)")
 _SHORTEST_PART = 3
 _PATTERNS = {"%": ".*", "_": ".", "*": ".*", "?": "."}
@@ -38,7 +39,7 @@ def values(case: Case) -> Iterator[str]:
         if not any(_is_written(case, link) for link in meant):
             if not _by_key(case, meant) and not _by_neighbour(case, meant) and not _is_explained(case, first):
                 yield f"{first.text!r} of the question is in no condition{_wanted(case, first)}"
-        elif is_excluded(case.question, first.start) and not case.denies:
+        elif _is_left_out(case, first) and not case.denies:
             yield f"the question leaves {first.text!r} out, the query keeps it{_wanted(case, first)}"
         elif held and all(is_denied(one.node) for one in held) and not case.grounding.negations and _plain(case):
             yield f"the query leaves {first.text!r} out, which the question does not say{_wanted(case, first)}"
@@ -171,6 +172,12 @@ def _by_neighbour(case: Case, links: list[Link]) -> bool:
     return False
 
 
+def _is_left_out(case: Case, link: Link) -> bool:
+    """`not in Germany`, `not crime`: rows of a value are not wanted."""
+    before = case.question[: link.start]
+    return is_excluded(case.question, link.start) or _NOT.search(before) is not None
+
+
 def _is_explained(case: Case, link: Link) -> bool:
     """`surgery (kind S)`: what stands in brackets behind it is in the query instead."""
     match = _BRACKETS.match(case.question[link.end :])
@@ -180,7 +187,7 @@ def _is_explained(case: Case, link: Link) -> bool:
 def _wanted(case: Case, link: Link) -> str:
     if link.table is None or link.column is None:
         return ""
-    sign = "<>" if is_excluded(case.question, link.start) else "="
+    sign = "<>" if _is_left_out(case, link) else "="
     name = qualified(link.table, link.column, case.lexicon.schema.dialect)
     value = (link.value or "").replace("'", "''")
     return f" ({name} {sign} '{value}')"
