@@ -120,7 +120,7 @@ def grammar_for(
     names = _tables_of(grounding, lexicon, schema)
     written = Written.read(shown, schema.dialect)
     made = _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, lexicon, literals))
-    return made.loose(_Said.of(understood) if said else None) if loose else made.text()
+    return made.loose(_Said.of(understood, lexicon) if said else None) if loose else made.text()
 
 
 def _tables_of(grounding: Grounding, lexicon: Lexicon, schema: Schema) -> tuple[str, ...]:
@@ -146,12 +146,33 @@ class _Said:
     direction: Direction | None
 
     @classmethod
-    def of(cls, understood: Understood) -> _Said:
+    def of(cls, understood: Understood, lexicon: Lexicon) -> _Said:
         """Filters count only in kinds of questions whose filters hold for all rows, and one for each column."""
         grounding = understood.grounding
-        columns = [re.split(r" (?:=|<>|>=|<=|<|>) ", one, maxsplit=1)[0] for one in grounding.filters]
-        plain = understood.intent.kind in _FILTERED and len(set(columns)) == len(columns)
-        return cls(grounding.filters if plain else (), grounding.limit, grounding.offset, grounding.direction)
+        filters: tuple[str, ...] = ()
+        if understood.intent.kind in _FILTERED:
+            columns = [re.split(r" (?:=|<>|>=|<=|<|>) ", one, maxsplit=1)[0] for one in grounding.filters]
+            filters = grounding.filters if len(set(columns)) == len(columns) else ()
+            filters += _condition(grounding, lexicon)
+        return cls(filters, grounding.limit, grounding.offset, grounding.direction)
+
+
+def _condition(grounding: Grounding, lexicon: Lexicon) -> tuple[str, ...]:
+    """What a word of the glossary says of rows (`discontinued`), where there is one such word and nothing is denied."""
+    from sqlglot import exp
+
+    from agent.database.guard import parse_query
+    from agent.database.result import QueryRejected
+
+    classes = dict(zip(lexicon.glossary, lexicon.term_classes, strict=True))
+    said = [term.expression for term in grounding.terms if classes.get(term) == "condition" and term.expression]
+    if len(said) != 1 or grounding.negations:
+        return ()
+    try:
+        where = parse_query(f"SELECT 1 WHERE {said[0]}", lexicon.schema.dialect).args["where"]
+    except QueryRejected:
+        return ()
+    return tuple(said) if isinstance(where.this, exp.Predicate | exp.Not) else ()
 
 
 @dataclass(frozen=True, slots=True)
