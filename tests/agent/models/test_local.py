@@ -14,6 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.attempt import Understood
+from agent.database.schema import Column, Facts, ForeignKey, Schema, Table
+from agent.drafting.grammar import grammar_for
+from agent.grounding import Lexicon, ground
+from agent.intent import bucket_of, predict
 from agent.models import local
 from agent.models.local import ContextTooLongError, LocalModel
 from agent.models.port import ModelError, ModelUnavailableError, Prompt, Reply, Turn
@@ -109,6 +114,29 @@ def test_the_grammar_of_a_prompt_comes_before_that_of_the_model_and_binds_no_oth
     model.close()
     assert said[0] in ("SELECT Towns", "SELECT People")
     assert said[1] == "SELECT 1"
+
+
+@pytest.mark.parametrize("loose", [False, True])
+@pytest.mark.parametrize(
+    "question", ["Which three towns have the most people?", "How many towns are in 'Big \\ \"Bay\"'?"]
+)
+def test_the_grammar_of_a_question_is_read_by_llama_cpp(question: str, loose: bool, model: LocalModel) -> None:
+    towns = Table("big towns", (Column("town id", "INTEGER", primary_key=True), Column('the "name"', "TEXT")))
+    people = Table("People", (Column("lives in", "INTEGER"),), (ForeignKey(("lives in",), "big towns", ("town id",)),))
+    lexicon = Lexicon(Schema("towns", "sqlite", (towns, people), "", ""), Facts(), ())
+    grounding = ground(question, lexicon)
+    intent = predict(question, grounding)
+    grammar = grammar_for(
+        Understood(grounding, intent, bucket_of(intent), ""),
+        lexicon=lexicon,
+        schema=lexicon.schema,
+        shown=["WITH Part AS (SELECT 1 AS One) SELECT One FROM Part"],
+        literals="linked",
+        loose=loose,
+        said=loose,
+    )
+    reply = model.complete(replace(prompt(question, max_tokens=60), grammar=grammar))
+    assert reply.text.startswith(("SELECT ", "WITH "))
 
 
 def test_a_grammar_that_cannot_be_read_is_a_failure_and_the_next_prompt_works(model: LocalModel) -> None:
