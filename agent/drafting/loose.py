@@ -57,10 +57,13 @@ def completed(sql: str, *, lexicon: Lexicon) -> str | None:
 def loosened(attempt: Attempt, prompt: Prompt, *, lexicon: Lexicon, said: bool = True) -> Prompt:
     """The prompt with its examples written without joins, no joins among its facts, and the grammar to go with it.
 
-    For `said` see `grammar_for`. What the model writes under it must go through `completed`.
+    For `said` see `grammar_for`. What the model writes under it must go through `completed`. A prompt without examples,
+    or that shows something else beside their SQL (a plan, say), stays as it is: the model would not know the form.
     """
     assert attempt.understood is not None, "an attempt is understood before it is drafted"
     shown = {memory.episode.sql for memory in attempt.recalled}
+    if not shown or not shown <= {turn.text for turn in prompt.turns if turn.role == "assistant"}:
+        return prompt
     written = {sql: loosely(sql, lexicon=lexicon) or sql for sql in shown}
     lines = {f"({line})" for line in _joins(lexicon)}
     turns = []

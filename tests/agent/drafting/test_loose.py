@@ -140,3 +140,7 @@ def test_a_prompt_is_shown_without_joins_and_brings_the_grammar_to_go_with_it(no
     assert made.grammar.startswith("root ::= ")
     assert "Customers.Country = 'Germany'" in made.grammar
     assert "'France'" not in made.grammar
+    planned = Prompt("stable", (*turns[:1], Turn("assistant", f"-- counts orders\n{sql}"), *turns[2:]))
+    assert loosened(attempt, planned, lexicon=northwind.lexicon) == planned
+    alone = attempt.grown(recalled=()), Prompt("stable", turns[2:])
+    assert loosened(*alone, lexicon=northwind.lexicon) == alone[1]
