@@ -74,7 +74,8 @@ def split_by(case: Case) -> Iterator[str]:
     """What the groups are made by is used."""
     for link in case.asked:
         before = case.question[: link.start]
-        if link.kind != "column" or link.quality != "exact" or link.verb or not _SPLIT.search(before):
+        named = link.kind == "column" or (link.kind == "term" and link.role == "column")
+        if not named or link.quality != "exact" or link.verb or not _SPLIT.search(before):
             continue
         meanings = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
         if meanings and not any(case.uses(column) or case.is_alike(column) for column in meanings):
