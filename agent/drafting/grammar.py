@@ -56,7 +56,6 @@ _FILTERED = frozenset({"list", "count", "by_group", "sum", "open", "average", "t
 """Kinds of questions whose filters stand in WHERE at the top (168 of 184 golds of training and development)."""
 
 _MOST_MONTHS = 36
-_FEW_VALUES = 8
 _LONG_NUMBER = 4
 
 
@@ -114,12 +113,13 @@ def grammar_for(
 
     `literals`: any, or only those that the question gives rise to. `loose`: the query is written without FROM and JOIN,
     with the table of each column, for code to complete (`agent/drafting/joining.py`). `said`, for loose queries only:
-    the filters, the limit and the direction that the question links to are written in any case, and no other limit.
+    the filters, the limit and the direction that the question links to are written in any case, no other limit, and no
+    filter by a value where the question has nothing more to filter by.
     """
     grounding = understood.grounding
     names = _tables_of(grounding, lexicon, schema)
     written = Written.read(shown, schema.dialect)
-    made = _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, lexicon, literals))
+    made = _Grammar(schema, lexicon.keys, names, written, _Constants.of(grounding, literals))
     return made.loose(_Said.of(understood, lexicon) if said else None) if loose else made.text()
 
 
@@ -137,13 +137,15 @@ def _tables_of(grounding: Grounding, lexicon: Lexicon, schema: Schema) -> tuple[
 class _Said:
     """What the question says that the query must say: its filters, its limit with the offset, and the direction.
 
-    `limit` is None where the query has none. A limit of one may be said by MIN or MAX instead.
+    `limit` is None where the query has none. A limit of one may be said by MIN or MAX instead. `open` says that there
+    is more in the question that rows may be held against: a comparison, a number, a word that nothing explains.
     """
 
     filters: tuple[str, ...]
     limit: int | None
     offset: int | None
     direction: Direction | None
+    open: bool
 
     @classmethod
     def of(cls, understood: Understood, lexicon: Lexicon) -> _Said:
@@ -154,7 +156,16 @@ class _Said:
             columns = [re.split(r" (?:=|<>|>=|<=|<|>) ", one, maxsplit=1)[0] for one in grounding.filters]
             filters = grounding.filters if len(set(columns)) == len(columns) else ()
             filters += _condition(grounding, lexicon)
-        return cls(filters, grounding.limit, grounding.offset, grounding.direction)
+        loose = [link for link in grounding.links if link.kind == "number" or (link.kind == "value" and not link.table)]
+        more = loose or grounding.comparisons or grounding.leftover or grounding.negations
+        plain = understood.intent.kind in _FILTERED - {"having"}
+        return cls(
+            filters,
+            grounding.limit,
+            grounding.offset,
+            grounding.direction,
+            bool(more) or not plain or (bool(grounding.filters) and not filters),
+        )
 
 
 def _condition(grounding: Grounding, lexicon: Lexicon) -> tuple[str, ...]:
@@ -184,11 +195,11 @@ class _Constants:
     number: str
 
     @classmethod
-    def of(cls, grounding: Grounding, lexicon: Lexicon, literals: Literals) -> _Constants:
+    def of(cls, grounding: Grounding, literals: Literals) -> _Constants:
         if literals == "free":
             anything = '''"'" ([^'\\n] | "''")* "'"'''
             return cls(anything, anything, '[0-9]+ ("." [0-9]+)?')
-        texts = dict.fromkeys(map(_escaped, _texts(grounding, lexicon)))
+        texts = dict.fromkeys(map(_escaped, _texts(grounding)))
         days = any_of(f"{month}-" for month in _months_of(grounding.periods))
         words = dict.fromkeys(re.findall(r"\w[\w'.-]*\w|\w", grounding.question))
         words |= dict.fromkeys(link.value for link in grounding.links if link.kind == "value" and link.value)
@@ -198,7 +209,7 @@ class _Constants:
         return cls(f'"\'" ({choice}) "\'"', f'"\'" "%"? " "? ({part}) " "? "%"? "\'"', numbers)
 
 
-def _texts(grounding: Grounding, lexicon: Lexicon) -> Iterator[str]:
+def _texts(grounding: Grounding) -> Iterator[str]:
     """The texts that a question gives rise to: linked values, its times in all their writings, and formats."""
     yield from _FORMATS
     yield from (link.value for link in grounding.links if link.kind == "value" and link.value)
@@ -212,10 +223,6 @@ def _texts(grounding: Grounding, lexicon: Lexicon) -> Iterator[str]:
             if end is not None:
                 yield from (end.isoformat(), (end - timedelta(days=1)).isoformat(), f"{end.year}")
     yield from (text for month in _months_of(grounding.periods) for text in (month, month[:4], month[5:]))
-    named = set(grounding.tables)
-    for facts in lexicon.facts.columns:
-        if facts.table in named and facts.complete and len(facts.values) <= _FEW_VALUES:
-            yield from facts.values
 
 
 def _months_of(periods: Iterable[Period]) -> list[str]:
@@ -341,12 +348,16 @@ class _Grammar:
         offset = _literal(f" OFFSET {said.offset}") if said.offset else ""
         first = f'" ORDER BY " (exprq | alias) {sort} (", " sortq)* {_literal(f" LIMIT {said.limit}")} {offset}'
         end = '(" " sortedq)?' if said.limit is None else f"({first}){'?' if said.limit == 1 else ''}"
-        where = f'{_literal(" WHERE " + " AND ".join(said.filters))} (" AND " condq)?'
-        where = where if said.filters else '(" WHERE " condq)?'
+        first_filter = _literal(" WHERE " + " AND ".join(said.filters))
+        where = f'{first_filter} (" AND " moreq)?' if said.filters else '(" WHERE " moreq)?'
+        more = "condq" if said.open else 'plainq (" AND " plainq)?'
+        having = '(" HAVING " heldq ((" AND " | " OR ") heldq)*)?' if said.open else ""
         free = "| selb | selq setop query" if not said.filters and said.limit is None else ""
         return [
             f'top ::= "SELECT " "DISTINCT "? (itemsq fromq? endq {free})',
-            f'endq ::= {where} (" GROUP BY " keyq (", " keyq)*)? (" HAVING " heldq ((" AND " | " OR ") heldq)*)? {end}',
+            f'endq ::= {where} (" GROUP BY " keyq (", " keyq)*)? {having} {end}',
+            'plainq ::= nameq (cmp nameq | " > 0" | " IS " "NOT "? "NULL")',
+            f"moreq ::= {more}",
         ]
 
     def _from_queries(self) -> list[str]:
