@@ -118,7 +118,8 @@ def limits(case: Case) -> Iterator[str]:
         return
     if wanted == 1 or wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
         return
-    held = {_number(one) for one in case.compared}
+    passed = {_rows(node) for node in case.tree.find_all(exp.Offset)}
+    held = {_number(one) for one in case.compared} | {Decimal(rows) for rows in passed if rows is not None}
     if any(Decimal(wanted) + step in held for step in (0, -1, 1)):
         return
     link = next((one for one in case.grounding.chosen if one.kind == "limit"), None)
