@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.attempt import Attempt, Draft
-    from agent.database.result import Result
 
 _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
@@ -102,18 +101,19 @@ def sentence(text: str) -> str:
 
 
 def differences(answer: Draft, other: Draft) -> tuple[str, ...]:
-    """What another draft has otherwise than the answer: in its result, and in its SQL where that is soon said."""
-    said = [_result_differs(answer.result, other.result)] if answer.result and other.result else []
-    said.append(f"Its SQL {sql_differs(answer.sql, other.sql)}.")
-    return tuple(said)
+    """What another draft has otherwise than the answer: in its result and in its SQL."""
+    return (_result_differs(answer, other), f"Its SQL {sql_differs(answer.sql, other.sql)}.")
 
 
-def _result_differs(answer: Result, other: Result) -> str:
+def _result_differs(answer: Draft, other: Draft) -> str:
+    assert answer.result and other.result, "what is compared has run"
     said = []
-    if len(answer.columns) != len(other.columns):
-        said.append(f"{_many(len(other.columns), 'column')} where the answer has {len(answer.columns):,}")
-    if len(answer.rows) != len(other.rows):
-        said.append(f"{_many(len(other.rows), 'row')} where the answer has {len(answer.rows):,}")
+    for what, ours, theirs in (
+        ("column", len(answer.result.columns), len(other.result.columns)),
+        ("row", len(answer.result.rows), len(other.result.rows)),
+    ):
+        if ours != theirs:
+            said.append(f"{_many(theirs, what)} where the answer has {ours:,}")
     return f"It gives {' and '.join(said)}." if said else "It gives other values."
 
 
