@@ -62,16 +62,19 @@ class Crafting:
     def adapt(self, attempt: Attempt) -> Iterable[Draft]:
         """A draft for each different query that the nearby episodes give, in their order."""
         from agent.drafting.adapting import adapt
+        from agent.drafting.saying import said
 
         assert attempt.understood is not None, "an attempt is understood before it is adapted"
         found: dict[str, Draft] = {}
         lexicon = self.lexicon()
+        speaks = said(attempt.understood.grounding, lexicon)
         for recalled in attempt.nearby:
-            fitted = adapt(self._remembered(recalled.episode, lexicon), attempt.understood, lexicon=lexicon)
+            known = self._remembered(recalled.episode, lexicon)
+            fitted = adapt(known, attempt.understood, lexicon=lexicon, speaks=speaks)
             if fitted is None or fitted.strain > _TOO_STRAINED:
                 continue
-            known = found.get(fitted.sql)
-            if known is None:
+            same = found.get(fitted.sql)
+            if same is None:
                 found[fitted.sql] = Draft(
                     None,
                     Reply(fitted.sql),
@@ -82,7 +85,7 @@ class Crafting:
                     strain=fitted.strain,
                 )
             else:
-                found[fitted.sql] = known.supported(strain=fitted.strain)
+                found[fitted.sql] = same.supported(strain=fitted.strain)
         return tuple(found.values())
 
     def mend(self, attempt: Attempt, sql: str) -> tuple[str, tuple[str, ...]]:

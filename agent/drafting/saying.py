@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agent.drafting.literals import Column
 from agent.keys import qualified
@@ -183,6 +184,7 @@ def _last_words(grounding: Grounding) -> int | None:
     return at if (named or _PLAIN_ASKED.search(grounding.question, at)) and not values else None
 
 
+@lru_cache(maxsize=4_096)
 def canonical(expression: str, dialect: str) -> str:
     """SQL of an expression in one writing, all names in quotes, so that two can be compared as text.
 

@@ -1,0 +1,107 @@
+"""Times that a question is about, and those that it groups by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from agent.drafting.adapting.explaining import shares_its_spot
+from agent.drafting.adapting.work import Filter, Held, Misfit, Work, links_of, matching, parsed, scope_of, take_out
+from agent.drafting.literals import Column, slot_links
+from agent.drafting.saying import canonical
+from agent.drafting.times import as_text, forms, split_clock, time_of, written
+from agent.linked import Link
+from agent.periods import filter_sql, grouping_sql
+
+
+def fit_times(work: Work) -> list[Filter]:
+    held = [one for one in work.held if time_of(one.link.kind, one.link.value or "") is not None]
+    periods = list(work.now.periods)
+    free = [one for one in held if one.spot is not None and not shares_its_spot(work, one)]
+    fixed = [one for one in held if one not in free]
+    links = [link for link in slot_links(work.now) if time_of(link.kind, link.value or "") is not None]
+    column = _date_column(work, [*free, *fixed])
+    if fixed:
+        order = links_of(sorted(held, key=lambda one: one.link.start))
+        if len(order) != len(links):
+            raise Misfit
+        for one in held:
+            _put_time(work, one, links[order.index(one.link)])
+        return []
+    spots: dict[int, exp.Select | None] = {}
+    for one in free:
+        place = next((n for n, p in enumerate(work.then.periods) if p.start <= one.link.start < p.end), 0)
+        spots.setdefault(place, scope_of(one))
+        take_out(work, one)
+    if not periods:
+        if free:
+            work.bend(0.3, "left out the time")
+        return []
+    if column is None:
+        raise Misfit
+    if not free:
+        work.bend(0.3)
+    elif [p.text for p in work.then.periods] != [p.text for p in periods]:
+        work.notes.append("the time became " + " and ".join(period.text for period in periods))
+    apart = len({id(scope) for scope in spots.values()}) > 1
+    if apart and len(spots) == len(periods):
+        return [
+            Filter(filter_sql(period, *column, work.dialect), (column[0],), spots[place])
+            for place, period in zip(sorted(spots), periods, strict=True)
+        ]
+    if apart and len(spots) != len(periods):
+        work.bend(0.8)
+    where = next(iter(spots.values()), None)
+    if len({period.month is None for period in periods}) > 1 or len(periods) == 1:
+        return [Filter(filter_sql(p, *column, work.dialect), (column[0],), where) for p in periods]
+    either = " OR ".join(f"({filter_sql(p, *column, work.dialect)})" for p in periods)
+    work.bend(0.3)
+    return [Filter(f"({either})", (column[0],), where)]
+
+
+def _date_column(work: Work, held: Sequence[Held]) -> Column | None:
+    used = next((one.column for one in held if one.column is not None), None)
+    if used is not None and (work.then.date_column == work.now.date_column or work.now.date_column is None):
+        return used
+    return work.now.date_column or used
+
+
+def _put_time(work: Work, one: Held, after: Link) -> None:
+    time = time_of(after.kind, after.value or "")
+    date = work.names.date_part(one.compared.other)
+    before = time_of(one.link.kind, one.link.value or "")
+    if time is None or date is None or before is None or one.compared.how == "like":
+        raise Misfit
+    if one.form not in forms(date.part, time.kind):
+        raise Misfit
+    if before.kind != time.kind:
+        work.bend(0.5)
+    text = one.compared.literal.name
+    tail = split_clock(text)[1] if date.part == "day" else ""
+    fresh = as_text(written(time, one.form), date.part, quoted=one.compared.literal.is_string) + tail
+    one.compared.literal.replace(
+        exp.Literal.string(fresh) if one.compared.literal.is_string else exp.Literal.number(fresh)
+    )
+    if fresh != text:
+        work.notes.append(f"{text} became {fresh}")
+
+
+def fit_grain(work: Work) -> None:
+    """Months for years, where one question is by month and the other by year."""
+    then, now = work.old.grain, work.new.grain
+    if then == now:
+        return
+    if then is None or now is None:
+        work.bend(1.0)
+        return
+    column = work.then.date_column
+    if column is None:
+        raise Misfit
+    found = matching(work, canonical(grouping_sql(then, *column, work.dialect), work.dialect))
+    if not found:
+        work.bend(0.8)
+        return
+    for node in found:
+        node.replace(parsed(work, grouping_sql(now, *column, work.dialect)))
+    work.bend(0.2, f"{then} became {now}")

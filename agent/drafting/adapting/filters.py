@@ -1,0 +1,205 @@
+"""Conditions on values and those of glossary terms: replaced, taken out and put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from agent.drafting.adapting.explaining import shares_its_spot, spot_of
+from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used
+from agent.drafting.adapting.work import (
+    Filter,
+    Held,
+    Misfit,
+    Work,
+    column_of,
+    links_of,
+    matching,
+    parsed,
+    remove,
+    scope_of,
+    tables_of,
+    take_out,
+)
+from agent.drafting.literals import slot_links
+from agent.keys import qualified
+from agent.linked import Link
+from agent.quantities import is_excluded
+
+
+def fit_values(work: Work) -> list[Filter]:
+    held = [one for one in work.held if one.form in ("value", "quoted")]
+    fixed = links_of(one for one in held if one.spot is None or shares_its_spot(work, one))
+    free = [one for one in held if one.link not in fixed]
+    new = list(work.new.values) + [v for v in slot_links(work.now) if v.kind == "value" and v.table is None]
+    old = [*fixed, *links_of(free)]
+    left = list(new)
+    if fixed:
+        if len(new) < len(fixed):
+            raise Misfit
+        if len(new) != len(old):
+            work.bend(0.5)
+        order = sorted(old, key=lambda link: link.start)
+        pairs = dict(zip(map(id, order), new, strict=False))
+        for link in fixed:
+            after = pairs.get(id(link))
+            if after is None:
+                raise Misfit
+            left = [one for one in left if one is not after]
+            for one in held:
+                if one.link is link:
+                    _put(work, one, after)
+    gone = links_of(free)
+    quoted = [one for one in free if one.form == "quoted"]
+    unplaced = [link for link in left if link.table is None]
+    if unplaced and len(links_of(quoted)) != len(unplaced):
+        raise Misfit
+    for before, after in zip(links_of(quoted), unplaced, strict=False):
+        for one in quoted:
+            if one.link is before:
+                _put(work, one, after)
+    placed = [link for link in left if link.table is not None]
+    done: list[Link] = []
+    kept = [link for link in gone if link.table is not None]
+    matched = _paired(kept, placed, key=lambda link: (link.table, link.column))
+    if len(kept) == len(placed):
+        rest = [link for link in kept if all(link is not before for before, _ in matched)]
+        others = [link for link in placed if all(link is not after for _, after in matched)]
+        matched += list(zip(rest, others, strict=True))
+    for before, after in matched:
+        if is_excluded(work.then.question, before.start) != is_excluded(work.now.question, after.start):
+            continue
+        for one in free:
+            if one.link is before:
+                _put(work, one, after)
+        done.append(before)
+        placed = [link for link in placed if link is not after]
+    spots = [scope_of(one) for one in free if one.link.table is not None and one.link not in done]
+    work.emptied = next(iter(spots), work.emptied)
+    for one in free:
+        if one.link.table is not None and one.link not in done:
+            take_out(work, one)
+    dropped = [link for link in gone if link.table is not None and link not in done]
+    work.bend(0.15 * len(dropped))
+    work.notes += [f"left out {link.value}" for link in dropped]
+    if len(placed) > len(dropped):
+        work.bend(0.15 * (len(placed) - len(dropped)))
+    work.notes += [f"added {link.value}" for link in placed]
+    return _value_filters(work, placed)
+
+
+def _value_filters(work: Work, links: Sequence[Link]) -> list[Filter]:
+    groups: dict[tuple[str, str, bool], list[Link]] = {}
+    for link in links:
+        out = is_excluded(work.now.question, link.start)
+        groups.setdefault((link.table or "", link.column or "", out), []).append(link)
+    found = []
+    for (table, column, out), members in groups.items():
+        name = qualified(table, column, work.dialect)
+        values = [
+            (link.value or "") if link.kind == "number" else "'" + (link.value or "").replace("'", "''") + "'"
+            for link in members
+        ]
+        values = list(dict.fromkeys(values))
+        if len(values) == 1:
+            sql = f"{name} {'<>' if out else '='} {values[0]}"
+        else:
+            sql = f"{name} {'NOT IN' if out else 'IN'} ({', '.join(values)})"
+        found.append(Filter(sql, (table,), work.emptied))
+    return found
+
+
+def _put(work: Work, one: Held, after: Link) -> None:
+    """Write another value, of the same or another column, in the place of one."""
+    literal, value = one.compared.literal, after.value or ""
+    if after.table is not None and one.column is not None and (after.table, after.column) != one.column:
+        if work.refers.get(one.column) == (after.table, after.column):
+            pass
+        elif isinstance(one.compared.other, exp.Column):
+            one.compared.other.replace(column_of(after.table, after.column or ""))
+            work.bend(0.15)
+        else:
+            raise Misfit
+    if one.compared.how == "like":
+        text = literal.name.replace(literal.name.strip("%"), value)
+        literal.replace(exp.Literal.string(text))
+    else:
+        literal.replace(exp.Literal.string(value) if after.kind != "number" else exp.Literal.number(value))
+    if value != one.link.value:
+        work.notes.append(f"{one.link.value} became {value}")
+
+
+def fit_conditions(work: Work) -> list[Filter]:
+    """Conditions of glossary terms."""
+    if work.old.conditions == work.new.conditions:
+        return []
+    wanted = [one for one in work.new.conditions if one not in work.old.conditions]
+    gone = [one for one in work.old.conditions if one not in work.new.conditions]
+    for text in gone:
+        found = False
+        for node in matching(work, text):
+            spot = spot_of(work, node)
+            if spot is not None and spot is node:
+                remove(node)
+                found = True
+            elif len(gone) == len(wanted) == 1:
+                node.replace(parsed(work, wanted[0]))
+                work.bend(0.3, f"{text} became {wanted[0]}")
+                return []
+        if not found:
+            work.bend(1.0)
+        work.bend(0.2, f"left out {text}")
+    work.bend(0.3 * len(wanted))
+    work.notes += [f"added {text}" for text in wanted]
+    return [Filter(text, tables_of(work, text)) for text in wanted]
+
+
+def put_in(work: Work, filters: Sequence[Filter]) -> None:
+    for one in filters:
+        _filter(work, one)
+
+
+def _filter(work: Work, one: Filter) -> None:
+    scope = one.scope or _scope_for(work, one)
+    condition = parsed(work, one.sql)
+    where = scope.args.get("where")
+    if where is None:
+        scope.set("where", exp.Where(this=condition))
+    else:
+        kept = where.this
+        kept = exp.paren(kept, copy=False) if isinstance(kept, exp.Or) else kept
+        where.set("this", exp.And(this=kept, expression=condition))
+
+
+def _scope_for(work: Work, one: Filter) -> exp.Select:
+    """The SELECT whose rows a filter is about: one that reads its tables, else the one nearest to them."""
+    best: tuple[int, int, int] | None = None
+    chosen: exp.Select | None = None
+    wanted = one.tables or tables_of(work, one.sql)
+    for place, scope in enumerate(work.tree.find_all(exp.Select, bfs=False)):
+        tables = tables_used(work, scope) | sources_of(work, scope)
+        if not tables:
+            continue
+        away = [work.lexicon.keys.distance(a, b) for a in wanted for b in tables]
+        far = min((d for d in away if d is not None), default=99)
+        rank = (far, 0 if has_aggregates(scope) else 1, -place)
+        if best is None or rank < best:
+            best, chosen = rank, scope
+    if chosen is None:
+        raise Misfit
+    if sum(1 for _ in work.tree.find_all(exp.Select)) > 1:
+        work.bend(0.3)
+    return chosen
+
+
+def _paired(before: Sequence[Link], after: Sequence[Link], *, key: Callable[[Link], object]) -> list[tuple[Link, Link]]:
+    """Links of the same key, one for one in reading order."""
+    left = list(after)
+    pairs = []
+    for one in before:
+        other = next((link for link in left if key(link) == key(one)), None)
+        if other is not None:
+            left = [link for link in left if link is not other]
+            pairs.append((one, other))
+    return pairs

@@ -1,0 +1,120 @@
+"""Numbers that something is held against, each with its sign."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from sqlglot import exp
+
+from agent.database.dialects import dialect as read_dialect
+from agent.drafting.adapting.amounts import summed
+from agent.drafting.adapting.work import Filter, Held, Misfit, Work, parsed, take_out
+from agent.linked import Comparison, Grounding, Link
+
+_SEVERAL = re.compile(
+    r"\b(?:several|multiple|more than once|repeated\w*|twice|duplicates?|same|shared?)\b", re.IGNORECASE
+)
+_COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+_NODES: Mapping[str, type[exp.Binary]] = {
+    "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "=": exp.EQ, "<>": exp.NEQ,
+}  # fmt: skip
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+
+
+def fit_numbers(work: Work) -> None:
+    """Numbers that something is held against, one for one, each with its sign."""
+    then = [link for link in work.old.numbers if not _only_says_one(link, work.then)]
+    now = [link for link in work.new.numbers if not _only_says_one(link, work.now)]
+    held = [one for one in work.held if one.link in then]
+    known = [link for link in then if any(one.link is link for one in held)]
+    if not known and not now:
+        return
+    if not now:
+        if _SEVERAL.search(work.now.question) and [link.value for link in known] == ["1"]:
+            return
+        for one in held:
+            take_out(work, one)
+        work.bend(0.8, "a threshold was left out")
+        return
+    if len(known) != len(now):
+        if len(known) == 1 and len(now) == 2 and _widen(work, held, now):
+            return
+        if not known and len(now) == 1 and _add_threshold(work, now[0]):
+            return
+        raise Misfit
+    for before, after in zip(known, now, strict=True):
+        old, new = _comparison(before, work.then), _comparison(after, work.now)
+        if (old is None) != (new is None) or (
+            old and new and (old.operator == "between") != (new.operator == "between")
+        ):
+            work.bend(0.6)
+        for one in held:
+            if one.link is before:
+                _hold(work, one, after, old, new)
+        if before.value != after.value:
+            work.bend(0.05, f"{before.value} became {after.value}")
+
+
+def _hold(work: Work, one: Held, after: Link, old: Comparison | None, new: Comparison | None) -> None:
+    number = Decimal(after.value or "0")
+    number = number / 100 if one.form == "hundredth" else number
+    literal = f"{number.normalize():f}"
+    one.compared.literal.replace(
+        exp.Literal.string(literal) if one.compared.literal.is_string else exp.Literal.number(literal)
+    )
+    if old is None or new is None or old.operator == new.operator or "between" in (old.operator, new.operator):
+        return
+    node = one.compared.node
+    if not isinstance(node, tuple(_NODES.values())):
+        raise Misfit
+    sign = new.operator if one.compared.operator == old.operator else _COMPLEMENT[new.operator]
+    left = node.find(exp.Literal) is not None and isinstance(node.this, exp.Literal)
+    node.replace(_NODES[_FLIPPED[sign] if left else sign](this=node.this, expression=node.expression))
+    work.bend(0.1, f"{old.operator} became {new.operator}")
+
+
+def _widen(work: Work, held: Sequence[Held], now: Sequence[Link]) -> bool:
+    """Hold between two numbers what was held against one."""
+    sign = _comparison(now[0], work.now)
+    if not _is_range(sign) or _comparison(now[1], work.now) is not sign or len(held) != 1:
+        return False
+    low, high = (exp.Literal.number(link.value or "0") for link in now)
+    held[0].compared.node.replace(exp.Between(this=held[0].compared.other.copy(), low=low, high=high))
+    work.bend(0.2, f"{held[0].link.value} became {now[0].value} to {now[1].value}")
+    return True
+
+
+def _add_threshold(work: Work, number: Link) -> bool:
+    """Hold the one amount that the question names against its number, row by row."""
+    sign = _comparison(number, work.now)
+    measures = work.new.measures
+    if sign is None or len(measures) != 1 or number.value is None or sign.operator == "between":
+        return False
+    dialect = read_dialect(work.dialect)
+    if not work.new.aggregates - {"COUNT"} and not work.tree.args.get("group"):
+        work.spent = measures[0]
+        work.thresholds.append(Filter(f"{measures[0]} {sign.operator} {number.value}", ()))
+    elif isinstance(work.tree, exp.Select) and work.tree.args.get("group") and not work.tree.args.get("having"):
+        amount = summed(work, measures[0])
+        held = _NODES[sign.operator](this=amount, expression=exp.Literal.number(number.value))
+        work.tree.set("having", exp.Having(this=parsed(work, held.sql(dialect))))
+    else:
+        return False
+    work.bend(0.8, f"added {sign.text}")
+    return True
+
+
+def _comparison(link: Link, grounding: Grounding) -> Comparison | None:
+    return next((c for c in grounding.comparisons if c.start <= link.start < c.end), None)
+
+
+def _is_range(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.operator == "between"
+
+
+def _only_says_one(link: Link, grounding: Grounding) -> bool:
+    """Whether it is the `one` of `at least one order`, which asks for no more than that there is any."""
+    sign = _comparison(link, grounding)
+    return link.value == "1" and (sign is None or sign.operator == ">=")

@@ -1,0 +1,63 @@
+"""How many rows are asked for, and from which end."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from agent.drafting.adapting.work import Misfit, Work
+
+
+def fit_limit(work: Work) -> None:
+    then, now = work.then.limit, work.now.limit
+    limits = [node for node in work.tree.find_all(exp.Limit) if isinstance(node.args.get("expression"), exp.Literal)]
+    ranked = [one for one in work.held if one.link.kind == "limit"]
+    if then == now:
+        return
+    if now is None:
+        work.bend(1.0, "a limit was kept")
+        return
+    if then is None:
+        if not limits and not ranked and work.tree.args.get("order") is not None:
+            work.tree.set("limit", exp.Limit(expression=exp.Literal.number(now)))
+            work.bend(1.0, f"limited to {now}")
+            return
+        work.bend(1.0)
+    changed = False
+    for node in limits:
+        if then is None or node.expression.name == str(then):
+            node.set("expression", exp.Literal.number(now))
+            changed = True
+    for one in ranked:
+        one.compared.literal.replace(exp.Literal.number(now))
+        changed = True
+    if not changed:
+        raise Misfit
+    work.bend(0.05, f"{then or 'no limit'} became {now}")
+
+
+def fit_direction(work: Work) -> None:
+    then, now = work.then.direction, work.now.direction
+    if work.then.offset != work.now.offset:
+        raise Misfit
+    if then == now:
+        return
+    if then is None or now is None:
+        work.bend(1.0)
+        return
+    turned = False
+    for order in work.tree.find_all(exp.Order):
+        scope = order.parent
+        ends = isinstance(scope, exp.Window) or (scope is not None and scope.args.get("limit") is not None)
+        first = order.expressions[0] if order.expressions else None
+        if ends and isinstance(first, exp.Ordered):
+            if bool(first.args.get("desc")) != (now == "high"):
+                first.set("nulls_first", not first.args.get("nulls_first"))
+            first.set("desc", now == "high")
+            turned = True
+    if not turned:
+        for node in list(work.tree.find_all(exp.Max, exp.Min)):
+            node.replace((exp.Max if now == "high" else exp.Min)(this=node.this))
+            turned = True
+    if not turned:
+        raise Misfit
+    work.bend(0.1, "lowest became highest" if now == "high" else "highest became lowest")

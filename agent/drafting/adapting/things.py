@@ -1,0 +1,170 @@
+"""Rows and values asked about: tables for tables, columns for columns, and one for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown
+from agent.drafting.adapting.sources import is_used
+from agent.drafting.adapting.work import Misfit, Work, column_of, home_of, key_to
+from agent.drafting.literals import Column
+from agent.drafting.saying import Thing, display
+
+
+def fit_things(work: Work) -> None:
+    old, new = list(work.old.things), list(work.new.things)
+    before = [one for one in old if one not in new]
+    after = [one for one in new if one not in old and one not in work.settled]
+    if fit_columns_shown(work):
+        return
+    if not before and not after:
+        if old != new:
+            work.bend(0.3)
+        return
+    pairs = _aligned(work, before, after)
+    for one, other in pairs:
+        _turn(work, one, other)
+        work.bend(0.2, f"{one} became {other}")
+    rest = [one for one in before if one not in {a for a, _ in pairs}]
+    more = [one for one in after if one not in {b for _, b in pairs}]
+    for one in rest:
+        drop_group(work, one)
+    for one in more:
+        add_group(work, one)
+    work.bend(0.5 * sum(is_used(work, one) for one in rest))
+    work.bend(0.5 * sum(not is_used(work, one) for one in more))
+
+
+def _aligned(work: Work, before: Sequence[Thing], after: Sequence[Thing]) -> list[tuple[Thing, Thing]]:
+    if len(before) == len(after):
+        return list(zip(before, after, strict=True))
+    tables = [one for one in before if one.column is None], [one for one in after if one.column is None]
+    columns = [one for one in before if one.column], [one for one in after if one.column]
+    pairs = list(zip(*tables, strict=True)) if len(tables[0]) == len(tables[1]) else []
+    pairs += list(zip(*columns, strict=True)) if len(columns[0]) == len(columns[1]) else []
+    return pairs
+
+
+def _turn(work: Work, before: Thing, after: Thing) -> None:
+    if work.rigid:
+        work.bend(0.5)
+    if before.column is None and after.column is None:
+        _turn_table(work, before.table, after.table)
+    elif before.column is not None and after.column is not None:
+        _turn_column(work, (before.table, before.column), (after.table, after.column))
+    elif before.column is None:
+        _show_column(work, before.table, (after.table, after.column or ""))
+    else:
+        _show_rows(work, (before.table, before.column), after.table)
+
+
+def _turn_column(work: Work, before: Column, after: Column) -> None:
+    found = [c for c in work.tree.find_all(exp.Column) if (c.table, c.name) == before]
+    if not found:
+        raise Misfit
+    for column in found:
+        _rename(work, column, column_of(*after))
+
+
+def _turn_table(work: Work, before: str, after: str) -> None:
+    if not is_used(work, Thing(before)):
+        raise Misfit
+    shown, fresh = display(before, work.lexicon), display(after, work.lexicon)
+    for scope in list(work.tree.find_all(exp.Select)):
+        _show(work, scope, {(before, column) for column in shown}, [(after, column) for column in fresh])
+    for column in list(work.tree.find_all(exp.Column)):
+        home = (column.table, column.name)
+        if column.table == before:
+            _rename(work, column, column_of(after, _role(work, home, after)))
+        elif (referred := work.refers.get(home)) is not None and referred[0] == before:
+            _rename(work, column, key_to(work, column.table, after))
+    for table in work.tree.find_all(exp.Table):
+        if table.name == before:
+            table.set("this", exp.to_identifier(after, quoted=True))
+
+
+def _role(work: Work, column: Column, table: str) -> str:
+    """The column of another table that plays the part of this one."""
+    before, name = column
+    keys, others = work.lexicon.primary_keys.get(before, ()), work.lexicon.primary_keys.get(table, ())
+    if name in keys and len(keys) == len(others) == 1:
+        return others[0]
+    shown = display(before, work.lexicon)
+    if name in shown:
+        return display(table, work.lexicon)[0]
+    known = {c.name.casefold(): c.name for t in work.schema.tables if t.name == table for c in t.columns}
+    if name.casefold() in known:
+        work.bend(0.1)
+        return known[name.casefold()]
+    referred = work.refers.get(column)
+    for (home, here), there in work.refers.items():
+        if home == table and there == referred:
+            return here
+    raise Misfit
+
+
+def _show(work: Work, scope: exp.Select, before: set[Column], after: Sequence[Column]) -> None:
+    """Show other columns of rows in the place of some; what refers to them by name still finds the first."""
+    places = [n for n, one in enumerate(scope.expressions) if home_of(one) in before]
+    if not places:
+        return
+    inner = scope is not work.tree
+    fresh: list[exp.Expr] = []
+    for n, one in enumerate(scope.expressions):
+        if n not in places:
+            fresh.append(one)
+        elif n == places[0]:
+            named = exp.alias_(column_of(*after[0]), one.alias_or_name, quoted=True) if inner else None
+            fresh.append(named or column_of(*after[0]))
+            fresh += [column_of(*column) for column in after[1:]]
+        elif inner:
+            fresh.append(exp.alias_(column_of(*after[0]), one.alias_or_name, quoted=True))
+    scope.set("expressions", fresh)
+
+
+def _show_column(work: Work, before: str, after: Column) -> None:
+    """Values of a column are asked for where rows of a table were: shown, grouped and counted by."""
+    shown = {(before, column) for column in display(before, work.lexicon)}
+    keys = {(before, column) for column in work.lexicon.primary_keys.get(before, ())}
+    keys |= {home for home, there in work.refers.items() if there in keys}
+    for scope in list(work.tree.find_all(exp.Select)):
+        _show(work, scope, shown, [after])
+    left = [c for c in work.tree.find_all(exp.Column) if (c.table, c.name) in shown | keys]
+    if not left and not any((c.table, c.name) == after for c in work.tree.find_all(exp.Column)):
+        raise Misfit
+    for column in left:
+        if column.find_ancestor(exp.Where, exp.Join):
+            raise Misfit
+        _rename(work, column, column_of(*after))
+    _unique_groups(work)
+    work.bend(0.2)
+
+
+def _show_rows(work: Work, before: Column, after: str) -> None:
+    """Rows of a table are asked for where values of a column were."""
+    keys = work.lexicon.primary_keys.get(after, ())
+    if len(keys) != 1 or not any((c.table, c.name) == before for c in work.tree.find_all(exp.Column)):
+        raise Misfit
+    for scope in list(work.tree.find_all(exp.Select)):
+        _show(work, scope, {before}, [(after, column) for column in display(after, work.lexicon)])
+    for column in list(work.tree.find_all(exp.Column)):
+        if (column.table, column.name) == before:
+            _rename(work, column, column_of(after, keys[0]))
+    work.bend(0.2)
+
+
+def _rename(work: Work, column: exp.Column, fresh: exp.Expr) -> None:
+    """Write another column for one; a bare column of an inner query keeps the name by which others know it."""
+    parent = column.parent
+    inner = isinstance(parent, exp.Select) and parent is not work.tree and column.arg_key == "expressions"
+    column.replace(exp.alias_(fresh, column.name, quoted=True) if inner else fresh)
+
+
+def _unique_groups(work: Work) -> None:
+    for group in work.tree.find_all(exp.Group):
+        seen: dict[str, exp.Expr] = {}
+        for one in group.expressions:
+            seen.setdefault(one.sql(), one)
+        group.set("expressions", list(seen.values()))
