@@ -116,17 +116,18 @@ def body_of(
 def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
     """What fired in a settled attempt: its approach, the shape of its SQL, its habit, and the episodes it was shown.
 
-    Where the answer was adapted, the approach did nothing for it: the episodes fired whose adapted queries gave it.
-    Nothing did where the model was never shown anything, as when none could be reached.
+    Where the answer was adapted, the episodes fired whose adapted queries gave it, and the approach only if a draft of
+    the model gave it as well. Nothing did where the model was never shown anything, as when none could be reached.
     """
-    path = body.get("path")
-    if path == "model" and not body.get("drafts"):
+    path, drafts = body.get("path"), body.get("drafts", ())
+    if path == "model" and not drafts:
         return ()
-    targets = [Target("approach", body["approach"])] if body.get("approach") and path != "adapted" else []
+    wrote = path != "adapted" or any(draft["origin"] == "model" and draft["agrees"] for draft in drafts)
+    targets = [Target("approach", body["approach"])] if body.get("approach") and wrote else []
     targets += [Target("skeleton", body["skeleton"])] if body.get("skeleton") else []
     targets += [Target("habit", body["habit"])] if body.get("habit") else []
     if path == "adapted":
-        gave = (draft["episode"] for draft in body["drafts"] if draft["episode"] and draft["agrees"])
+        gave = (draft["episode"] for draft in drafts if draft["episode"] and draft["agrees"])
         return (*targets, *(Target("episode", episode) for episode in dict.fromkeys(gave)))
     return (*targets, *(Target("episode", memory["episode"]) for memory in body.get("recalled", ())))
 

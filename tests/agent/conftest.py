@@ -14,11 +14,12 @@ import pytest
 
 from agent import ask as loop
 from agent.app import decline
-from agent.attempt import Attempt, Replay, Understood
+from agent.attempt import USUAL, Attempt, Effort, Replay, Understood
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import Result
 from agent.drafting.approaches import Material, approach_named
+from agent.drafting.crafting import Crafting
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
@@ -26,6 +27,7 @@ from agent.learning.feedback import Teacher
 from agent.models.port import Model, ModelError, Reply
 from agent.models.recorded import ScriptedModel
 from agent.prompt import stable_part
+from agent.settings import Levers
 from memory.embedder import MiniLM
 from memory.episode import Episode
 from memory.ledger import EventKind, Ledger
@@ -41,6 +43,8 @@ Habit = Callable[[Understood], Replay | None]
 def _no_habit(_understood: Understood) -> None:
     """Nothing is so well learned."""
 
+
+NO_LEVERS = Levers.read("none")
 
 BAKERY = """
 CREATE TABLE Bakers (BakerID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Town TEXT);
@@ -109,18 +113,24 @@ class Bakery:
         approach: str = "direct",
         habit: Habit = _no_habit,
         journal: loop.Journal | None = None,
+        levers: Levers = NO_LEVERS,
+        effort: Effort = USUAL,
         **known: Any,
     ) -> Iterator[Attempt]:
-        """The loop on a question, wired as in the application. The attempt's id is new."""
+        """The loop on a question, wired as in the application. The attempt's id is new.
+
+        Code does nothing about drafts beside the model, unless `levers` say so.
+        """
         taken = approach_named(approach)
         assert taken is not None
+        crafting = Crafting(levers=levers, lexicon=lambda: self.lexicon, understand=self.understand)
 
         def material(attempt: Attempt) -> Material:
             assert attempt.understood is not None
             return self.material(attempt.understood, **known)
 
         return loop.ask(
-            Attempt(id=f"a{next(self.ids)}", question=question, model=model.name),
+            Attempt(id=f"a{next(self.ids)}", question=question, model=model.name, effort=effort),
             understand=self.understand,
             decline=decline,
             recall=self.recalled,
@@ -130,7 +140,12 @@ class Bakery:
             model=model,
             database=self,
             journal=journal or LedgerJournal(self.ledger, schema=self.database.schema.fingerprint, dialect="sqlite"),
+            craft=crafting.craft(self.nearby),
         )
+
+    def nearby(self, attempt: Attempt) -> tuple[Recalled, ...]:
+        assert attempt.understood is not None
+        return self.recalled(attempt.understood)
 
     def ask(self, question: str, *replies: Reply | str | ModelError) -> Attempt:
         """Ask with a scripted model; gives the settled attempt."""
