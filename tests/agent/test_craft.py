@@ -122,7 +122,8 @@ def test_what_code_did_is_written_down(bakery: Bakery) -> None:
     attempt = asked(bakery, ASKED, ScriptedModel([]), effort=FAST)
     record = bakery.ledger.attempt(attempt.id)
     assert record is not None and record.settled is not None
-    [kept] = [draft for draft in record.settled["drafts"] if draft["sql"] == ADAPTED]
+    settled: dict[str, Any] = dict(record.settled)
+    [kept] = [draft for draft in settled["drafts"] if draft["sql"] == ADAPTED]
     assert kept["origin"] == "adapted" and kept["agrees"] and kept["notes"] == ["Linz became Graz"]
     assert kept["confidence"] == attempt.confidence and record.settled["path"] == "adapted"
     bakery.prove()
