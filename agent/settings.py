@@ -27,11 +27,11 @@ class Levers:
     `grammar`: a local model can only write names that exist.
     """
 
-    adapt: bool = False
-    dialect: bool = False
-    names: bool = False
-    coverage: bool = False
-    weigh: bool = False
+    adapt: bool = True
+    dialect: bool = True
+    names: bool = True
+    coverage: bool = True
+    weigh: bool = True
     grammar: bool = False
 
     @classmethod
