@@ -35,6 +35,7 @@ def judge(northwind: Database, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "questions/calibration",
         "questions/development",
         "questions/readme",
+        "questions/strange",
         "questions/training",
     ],
 )

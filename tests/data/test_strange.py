@@ -31,6 +31,7 @@ OTHERS = (
     "questions/calibration.jsonl",
     "questions/holdout.jsonl",
 )
+WORDINGS = ("pairs.jsonl", "stranger.jsonl", "stranger_final.jsonl")
 
 
 @pytest.mark.parametrize("question", STRANGE, ids=lambda question: question.id)
@@ -62,6 +63,26 @@ def test_no_strange_question_is_known_from_another_file(path: str, leaked: Leake
     """Ids and rules alone: who writes these questions need not read the others."""
     found = leaked(read_pairs(DATA / path), STRANGE)
     assert [(leak.training, leak.holdout, leak.rule) for leak in found] == []
+
+
+@pytest.mark.parametrize("path", WORDINGS)
+def test_no_strange_question_is_worded_like_one_that_understanding_is_tried_on(path: str, leaked: Leaked) -> None:
+    found = leaked(_wordings(DATA / "questions" / path), STRANGE)
+    assert [(leak.training, leak.holdout, leak.rule) for leak in found] == []
+
+
+def _wordings(path: Path) -> list[Pair]:
+    """The questions of a file of groups, each with a query that tells nothing but its tables."""
+    pairs: list[Pair] = []
+    for line in path.read_text("utf-8").splitlines():
+        group = json.loads(line)
+        if group.get("schema", "northwind") != "northwind":
+            continue
+        sql = "SELECT 1 FROM " + " CROSS JOIN ".join(f'"{table}"' for table in group["tables"])
+        for text in group["questions"]:
+            name = f"{group['group']}: {len(pairs)}"
+            pairs.append(Pair(name, text, sql, (), False, "", "", "", len(pairs) + 1))
+    return pairs
 
 
 def test_no_strange_question_is_another_one_in_other_words(leaked: Leaked) -> None:
