@@ -63,7 +63,7 @@ _LONG_NUMBER = 4
 class Written:
     """What the queries shown with a question call things: their columns, their WITH queries and their tables.
 
-    `tables` gives the table that a name stands for. `nests` says whether one of them selects from a query.
+    `tables` gives the table that a name stands for. `nests` says whether half of them select from a query.
     """
 
     columns: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Written:
         columns: list[str] = []
         parts: list[str] = []
         tables: dict[str, str] = {}
-        nests = False
+        nested = []
         for sql in shown:
             try:
                 tree = parse_query(sql, dialect)
@@ -91,8 +91,11 @@ class Written:
             columns += [alias.alias for alias in tree.find_all(exp.Alias)]
             parts += [cte.alias for cte in tree.find_all(exp.CTE)]
             tables |= {table.alias: table.name for table in tree.find_all(exp.Table) if table.alias}
-            nests = nests or any(isinstance(one.this, exp.Subquery) for one in tree.find_all(exp.From, exp.Join))
-        return cls(tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(parts)), tables, nests or bool(parts))
+            sources = tree.find_all(exp.From, exp.Join)
+            nested.append(tree.find(exp.CTE) is not None or any(isinstance(one.this, exp.Subquery) for one in sources))
+        return cls(
+            tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(parts)), tables, 0 < sum(nested) * 2 >= len(nested)
+        )
 
 
 def grammar_for(
@@ -108,7 +111,7 @@ def grammar_for(
     """Write the grammar of one SELECT over the tables that a question links to and their neighbours over the keys.
 
     What columns and subqueries are called comes from a small set of names and from the queries in `shown`, the examples
-    that the model sees. Only where one of these selects from a query can that be written: else a model that means a
+    that the model sees. Only where half of these select from a query can that be written: else a model that means a
     column that is not there goes on to a query inside a query inside a query, where all names are open.
 
     `literals`: any, or only those that the question gives rise to. `loose`: the query is written without FROM and JOIN,
@@ -294,7 +297,7 @@ class _Grammar:
     def loose(self, said: _Said | None = None) -> str:
         """Queries without FROM; the few that cannot do without it may have one.
 
-        Where an example selects from a query, what is said may stand in any of the two, and is not asked for.
+        Where examples select from queries, what is said may stand in either, and is not asked for.
         """
         rules = [*self._words(), *self._queries(["q"])]
         if said is not None and not self._nests:
