@@ -51,7 +51,12 @@ def completed(sql: str, *, lexicon: Lexicon) -> str | None:
         whole = joined(parse_query(sql, lexicon.schema.dialect), lexicon=lexicon)
     except QueryRejected:
         return None
-    return None if whole is None else _written(whole, lexicon)
+    if whole is None:
+        return None
+    for column in list(whole.find_all(exp.Column)):
+        if isinstance(column.this, exp.Star) and _is_counted(column):
+            column.replace(exp.Star())
+    return _written(whole, lexicon)
 
 
 def loosened(attempt: Attempt, prompt: Prompt, *, lexicon: Lexicon, said: bool = True) -> Prompt:
@@ -113,6 +118,7 @@ def _is_plain(node: exp.Expr, real: Iterable[str]) -> bool:
 
 
 def _is_counted(star: exp.Expr) -> bool:
+    """Whether it is all that a call is given: `COUNT(*)`, `COUNT(Orders.*)`."""
     return isinstance(star.parent, exp.Anonymous)
 
 

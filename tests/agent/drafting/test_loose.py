@@ -100,6 +100,12 @@ def test_what_a_model_wrote_gets_the_joins_that_its_columns_need(northwind: Aske
     whole = completed(written, lexicon=northwind.lexicon)
     assert whole is not None
     assert "JOIN Categories ON Categories.CategoryID = Products.CategoryID" in whole
+    counted = "SELECT Suppliers.Country, COUNT(*) FROM Suppliers GROUP BY Suppliers.Country"
+    for given in (
+        counted.replace("COUNT(*)", "COUNT(Suppliers.*)"),
+        counted.replace("COUNT(*) FROM Suppliers", "COUNT(Suppliers.*)"),
+    ):
+        assert completed(given, lexicon=northwind.lexicon) == counted
     assert completed("SELECT Customers.Colour", lexicon=northwind.lexicon) is None
     assert completed("DROP TABLE Customers", lexicon=northwind.lexicon) is None
 
