@@ -66,7 +66,9 @@ _DAY_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or|&|to|until|till|through|plus|-|\u2013|bis|und))\s*", re.IGNORECASE)
-_APART = re.compile(r"\b(?:differen|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE)
+_APART = re.compile(
+    r"\b(?:differ(?:s|ed|ences?)?\b|how\s+different|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

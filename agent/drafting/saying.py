@@ -29,6 +29,7 @@ _STOP_MARK = re.compile(r"[?.!:;]\s+|,\s+(?=(?:just|only|with)\b)")
 _PLAIN_ASKED = re.compile(r"\b(?:names?|numbers?|ids?|codes?)\b", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|for)\s+(?:(?:the|our|all|every|each|any|a|an)\s+)*\Z", re.IGNORECASE)
 _NAME = re.compile(r"names?", re.IGNORECASE)
+_WHICH = re.compile(r"\b(?:which|what|the|name|list|show|give(?: me)?|find)\s+\Z", re.IGNORECASE)
 _DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.IGNORECASE)
 _GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
 _KEY_ASKED = re.compile(r"\b(?:numbers?|nos?|ids?|codes?)\b", re.IGNORECASE)
@@ -50,7 +51,8 @@ class Said:
     """What a question speaks of. SQL is in the writing of `canonical`.
 
     `measures` are expressions over amounts, `conditions` those of glossary terms. `values` link to stored values or
-    keys, `numbers` to nothing. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` of what
+    keys, `numbers` to nothing. `limit` is how many rows are asked for, `asked` the number that says so where it does
+    not link to a limit. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` of what
     different ones are counted; `grain` the unit of time that is grouped by; `shown` the columns to be shown where rows
     are shown as they are, empty where the words do not tell.
     """
@@ -60,6 +62,8 @@ class Said:
     conditions: tuple[str, ...]
     values: tuple[Link, ...]
     numbers: tuple[Link, ...]
+    limit: int | None
+    asked: Link | None
     aggregates: frozenset[str]
     distinct: Thing | None
     grain: str | None
@@ -98,17 +102,39 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         elif link.kind in ("column", "term") and link.table and link.column and not _NAME.fullmatch(link.text):
             named = link.column in display(link.table, lexicon)
             things.append(Thing(link.table, None if named else link.column))
+    asked = _rows_asked(numbers, grounding)
     return Said(
         tuple(one for one in dict.fromkeys(things) if not _says_where(one, values, grounding)),
         tuple(dict.fromkeys(measures)),
         tuple(dict.fromkeys(conditions)),
-        tuple({(link.table, link.column, link.value): link for link in reversed(values)}.values())[::-1],
-        tuple(numbers),
+        _once_each(values),
+        tuple(link for link in numbers if link is not asked),
+        int(asked.value) if asked is not None and asked.value is not None else grounding.limit,
+        asked,
         frozenset(name for name, pattern in _AGGREGATES if pattern.search(grounding.question)),
         _counted_apart(grounding),
         grain_of(grounding.question),
         _shown(grounding, lexicon),
     )
+
+
+def _once_each(values: Iterable[Link]) -> tuple[Link, ...]:
+    """The first link of each value."""
+    found: dict[tuple[str | None, str | None, str | None], Link] = {}
+    for link in values:
+        found.setdefault((link.table, link.column, link.value), link)
+    return tuple(found.values())
+
+
+def _rows_asked(numbers: Iterable[Link], grounding: Grounding) -> Link | None:
+    """The number of rows that a question asks for without a word for a limit: `which four products have the fewest`."""
+    if grounding.direction is None or any(link.kind == "limit" for link in grounding.chosen):
+        return None
+    for link in numbers:
+        held = any(sign.start <= link.start < sign.end for sign in grounding.comparisons)
+        if not held and (link.value or "").isdigit() and _WHICH.search(grounding.question[: link.start]):
+            return link
+    return None
 
 
 def _counted_apart(grounding: Grounding) -> Thing | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from agent.drafting.adapting.calls import aggregates, call, counts_rows, is_call
 from agent.drafting.adapting.work import Misfit, Work, column_of, key_to, matching, parsed
 
 
 def fit_amounts(work: Work) -> None:
+    """Put the amounts that the question names in the place of those of the old one."""
     old = [one for one in work.old.measures if one not in work.new.measures]
     new = [one for one in work.new.measures if one not in work.old.measures and one != work.spent]
     if not new:
@@ -19,20 +21,21 @@ def fit_amounts(work: Work) -> None:
         for before, after in zip(old, new, strict=True):
             _swap(work, before, after)
         return
-    counts = [node for node in work.tree.find_all(exp.Count) if isinstance(node.this, exp.Star)]
+    counts = counts_rows(work.tree)
     if not old and len(new) == 1 and counts:
         for count in counts:
-            _replace(work, count, summed(work, new[0]))
+            _replace(count, summed(work, new[0]))
         work.bend(0.6, f"COUNT(*) became {new[0]}")
         return
     work.bend(1.2)
 
 
 def summed(work: Work, expression: str) -> exp.Expr:
+    """An amount of several rows: the sum or the average of one of each row."""
     tree = parsed(work, expression)
-    if tree.find(exp.AggFunc) is not None:
+    if any(aggregates(tree)):
         return tree
-    return (exp.Avg if "AVG" in work.new.aggregates else exp.Sum)(this=tree)
+    return call("AVG" if "AVG" in work.new.aggregates else "SUM", tree)
 
 
 def _swap(work: Work, before: str, after: str) -> None:
@@ -40,16 +43,16 @@ def _swap(work: Work, before: str, after: str) -> None:
     if not found:
         raise Misfit
     fresh = parsed(work, after)
-    whole = fresh.find(exp.AggFunc) is not None
-    was_whole = parsed(work, before).find(exp.AggFunc) is not None
+    whole = any(aggregates(fresh))
+    was_whole = any(aggregates(parsed(work, before)))
     for node in found:
         around = node.parent
-        if whole and not was_whole and isinstance(around, exp.Sum | exp.Avg):
-            _replace(work, around, fresh.copy())
+        if around is not None and whole and not was_whole and is_call(around, "SUM", "AVG"):
+            _replace(around, fresh.copy())
         elif was_whole and not whole:
-            _replace(work, node, summed(work, after))
+            _replace(node, summed(work, after))
         else:
-            _replace(work, node, fresh.copy())
+            _replace(node, fresh.copy())
             _turn_aggregate(work, around)
     work.bend(0.25, f"{before} became {after}")
 
@@ -60,9 +63,9 @@ def fit_aggregate(work: Work) -> None:
     if then == now or set(work.old.measures) != set(work.new.measures) or len(work.new.measures) != 1:
         return
     amounts = [node.parent for node in matching(work, work.new.measures[0])]
-    found = [node for node in amounts if isinstance(node, exp.Sum if now else exp.Avg)]
+    found = [node for node in amounts if node is not None and is_call(node, "SUM" if now else "AVG")]
     for node in found:
-        node.replace((exp.Avg if now else exp.Sum)(this=node.this))
+        node.set("this", "AVG" if now else "SUM")
     if found:
         work.bend(-0.1, "the average was taken" if now else "the sum was taken")
 
@@ -70,12 +73,12 @@ def fit_aggregate(work: Work) -> None:
 def _turn_aggregate(work: Work, node: exp.Expr | None) -> None:
     """AVG for SUM and the other way round, where the words say so."""
     then, now = work.old.aggregates & {"AVG", "SUM"}, work.new.aggregates & {"AVG", "SUM"}
-    if len(then) == len(now) == 1 and then != now and isinstance(node, exp.Sum | exp.Avg):
-        node.replace((exp.Avg if "AVG" in now else exp.Sum)(this=node.this))
+    if len(then) == len(now) == 1 and then != now and node is not None and is_call(node, "SUM", "AVG"):
+        node.set("this", "AVG" if "AVG" in now else "SUM")
         work.bend(0.3)
 
 
-def _replace(work: Work, node: exp.Expr, fresh: exp.Expr) -> None:
+def _replace(node: exp.Expr, fresh: exp.Expr) -> None:
     needs = isinstance(fresh, exp.Binary) and isinstance(node.parent, exp.Binary)
     node.replace(exp.paren(fresh, copy=False) if needs else fresh)
 
@@ -85,11 +88,11 @@ def fit_distinct(work: Work) -> None:
     thing = work.new.distinct
     if (work.old.distinct is None) == (thing is None):
         return
-    counts = [node for node in work.tree.find_all(exp.Count) if isinstance(node.this, exp.Star)]
+    counts = counts_rows(work.tree)
     if thing is None or len(counts) != 1:
         work.bend(0.8)
         return
     column = column_of(thing.table, thing.column) if thing.column else key_to(work, "", thing.table)
-    counts[0].set("this", exp.Distinct(expressions=[column]))
+    counts[0].set("expressions", [exp.Distinct(expressions=[column])])
     work.settled.append(thing)
     work.bend(0.4, f"different ones of {thing} are counted")

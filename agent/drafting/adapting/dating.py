@@ -16,6 +16,10 @@ from agent.periods import filter_sql, grouping_sql
 
 
 def fit_times(work: Work) -> list[Filter]:
+    """Take out the times that the old question asked for, and give filters for those of the new one.
+
+    Times that stand in the shape itself, as in a CASE, are replaced one for one.
+    """
     held = [one for one in work.held if time_of(one.link.kind, one.link.value or "") is not None]
     periods = list(work.now.periods)
     free = [one for one in held if one.spot is not None and not shares_its_spot(work, one)]
@@ -23,16 +27,20 @@ def fit_times(work: Work) -> list[Filter]:
     links = [link for link in slot_links(work.now) if time_of(link.kind, link.value or "") is not None]
     column = _date_column(work, [*free, *fixed])
     if fixed:
-        order = links_of(sorted(held, key=lambda one: one.link.start))
+        order = links_of(held)
+        if len(order) != len(links):
+            order = [link for link in slot_links(work.then) if time_of(link.kind, link.value or "") is not None]
         if len(order) != len(links):
             raise Misfit
         for one in held:
             _put_time(work, one, links[order.index(one.link)])
         return []
-    spots: dict[int, exp.Select | None] = {}
+    spots: dict[int, list[exp.Select | None]] = {}
     for one in free:
         place = next((n for n, p in enumerate(work.then.periods) if p.start <= one.link.start < p.end), 0)
-        spots.setdefault(place, scope_of(one))
+        scopes = spots.setdefault(place, [])
+        if all(scope is not scope_of(one) for scope in scopes):
+            scopes.append(scope_of(one))
         take_out(work, one)
     if not periods:
         if free:
@@ -44,15 +52,16 @@ def fit_times(work: Work) -> list[Filter]:
         work.bend(0.3)
     elif [p.text for p in work.then.periods] != [p.text for p in periods]:
         work.notes.append("the time became " + " and ".join(period.text for period in periods))
-    apart = len({id(scope) for scope in spots.values()}) > 1
+    apart = len({id(scope) for scopes in spots.values() for scope in scopes}) > 1
     if apart and len(spots) == len(periods):
         return [
-            Filter(filter_sql(period, *column, work.dialect), (column[0],), spots[place])
+            Filter(filter_sql(period, *column, work.dialect), (column[0],), scope)
             for place, period in zip(sorted(spots), periods, strict=True)
+            for scope in spots[place]
         ]
     if apart and len(spots) != len(periods):
         work.bend(0.8)
-    where = next(iter(spots.values()), None)
+    where = next((scope for scopes in spots.values() for scope in scopes), None)
     if len({period.month is None for period in periods}) > 1 or len(periods) == 1:
         return [Filter(filter_sql(p, *column, work.dialect), (column[0],), where) for p in periods]
     either = " OR ".join(f"({filter_sql(p, *column, work.dialect)})" for p in periods)

@@ -48,6 +48,10 @@ def _explained(work: Work, one: Compared, links: Sequence[Link]) -> Held | None:
         pattern = one.how == "like" and text.strip("%").casefold() == value.casefold()
         if (text == value or pattern) and (same or pattern):
             return Held(one, link, "value", column)
+    for link in work.old.values:
+        if column is not None and one.how != "like" and link.kind == "value" and link.value == text:
+            # The query holds another column of the same values against it than the words link to.
+            return Held(one, link, "value", column)
     for link in links:
         number = number_in(text)
         if link.kind == "value" and link.table is None and text.strip("%").casefold() == (link.value or "").casefold():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -29,6 +30,10 @@ from agent.quantities import is_excluded
 
 
 def fit_values(work: Work) -> list[Filter]:
+    """Put other values in the place of those of the old question, and give filters for those that have no place.
+
+    Values that stand in the shape itself, as in a CASE, are replaced one for one.
+    """
     held = [one for one in work.held if one.form in ("value", "quoted")]
     fixed = links_of(one for one in held if one.spot is None or shares_its_spot(work, one))
     free = [one for one in held if one.link not in fixed]
@@ -53,6 +58,7 @@ def fit_values(work: Work) -> list[Filter]:
     gone = links_of(free)
     quoted = [one for one in free if one.form == "quoted"]
     unplaced = [link for link in left if link.table is None]
+    unplaced = _put_labels(work, unplaced)
     if unplaced and len(links_of(quoted)) != len(unplaced):
         raise Misfit
     for before, after in zip(links_of(quoted), unplaced, strict=False):
@@ -62,10 +68,11 @@ def fit_values(work: Work) -> list[Filter]:
     placed = [link for link in left if link.table is not None]
     done: list[Link] = []
     kept = [link for link in gone if link.table is not None]
-    matched = _paired(kept, placed, key=lambda link: (link.table, link.column))
-    if len(kept) == len(placed):
+    kept, listed = _one_for_one(kept, placed)
+    matched = _paired(kept, listed, key=lambda link: (link.table, link.column))
+    if len(kept) == len(listed):
         rest = [link for link in kept if all(link is not before for before, _ in matched)]
-        others = [link for link in placed if all(link is not after for _, after in matched)]
+        others = [link for link in listed if all(link is not after for _, after in matched)]
         matched += list(zip(rest, others, strict=True))
     for before, after in matched:
         if is_excluded(work.then.question, before.start) != is_excluded(work.now.question, after.start):
@@ -89,6 +96,20 @@ def fit_values(work: Work) -> list[Filter]:
     return _value_filters(work, placed)
 
 
+def _one_for_one(before: Sequence[Link], after: Sequence[Link]) -> tuple[list[Link], list[Link]]:
+    """Both without the links of columns of which the questions name several values, and not as many."""
+
+    def counted(links: Sequence[Link]) -> Counter[tuple[str | None, str | None]]:
+        return Counter((link.table, link.column) for link in links)
+
+    old, new = counted(before), counted(after)
+    uneven = {column for column in old & new if old[column] != new[column]}
+    return (
+        [link for link in before if (link.table, link.column) not in uneven],
+        [link for link in after if (link.table, link.column) not in uneven],
+    )
+
+
 def _value_filters(work: Work, links: Sequence[Link]) -> list[Filter]:
     groups: dict[tuple[str, str, bool], list[Link]] = {}
     for link in links:
@@ -110,10 +131,24 @@ def _value_filters(work: Work, links: Sequence[Link]) -> list[Filter]:
     return found
 
 
+def _put_labels(work: Work, links: Sequence[Link]) -> list[Link]:
+    """Write quoted words that the query only shows, such as `or 'nobody' if there is none`; gives those left."""
+    held = {id(one.compared.literal) for one in work.held}
+    shown = {node.name: node for node in work.tree.find_all(exp.Literal) if node.is_string and id(node) not in held}
+    before = [link for link in slot_links(work.then) if link.kind == "value" and link.table is None]
+    labels = [link for link in before if link.value in shown]
+    if len(labels) != len(before) or len(labels) != len(links):
+        return list(links)
+    for label, link in zip(labels, links, strict=True):
+        shown[label.value or ""].replace(exp.Literal.string(link.value or ""))
+    return []
+
+
 def _put(work: Work, one: Held, after: Link) -> None:
     """Write another value, of the same or another column, in the place of one."""
     literal, value = one.compared.literal, after.value or ""
-    if after.table is not None and one.column is not None and (after.table, after.column) != one.column:
+    homes = ((one.link.table, one.link.column), one.column)
+    if after.table is not None and one.column is not None and (after.table, after.column) not in homes:
         if work.refers.get(one.column) == (after.table, after.column):
             pass
         elif isinstance(one.compared.other, exp.Column):

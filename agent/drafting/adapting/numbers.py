@@ -29,6 +29,7 @@ def fit_numbers(work: Work) -> None:
     now = [link for link in work.new.numbers if not _only_says_one(link, work.now)]
     held = [one for one in work.held if one.link in then]
     known = [link for link in then if any(one.link is link for one in held)]
+    now = _without_asides(work, then, known, now)
     if not known and not now:
         return
     if not now:
@@ -38,6 +39,8 @@ def fit_numbers(work: Work) -> None:
             take_out(work, one)
         work.bend(0.8, "a threshold was left out")
         return
+    if len(known) != len(now):
+        known, now = _once_each(known), _once_each(now)
     if len(known) != len(now):
         if len(known) == 1 and len(now) == 2 and _widen(work, held, now):
             return
@@ -55,6 +58,23 @@ def fit_numbers(work: Work) -> None:
                 _hold(work, one, after, old, new)
         if before.value != after.value:
             work.bend(0.05, f"{before.value} became {after.value}")
+
+
+def _without_asides(work: Work, then: list[Link], known: list[Link], now: list[Link]) -> list[Link]:
+    """The numbers without those that the old query did not need either: the `two` of `in two columns`."""
+    asides = [link.value for link in then if link not in known and _comparison(link, work.then) is None]
+    left = []
+    for link in now:
+        if link.value in asides and _comparison(link, work.now) is None:
+            asides.remove(link.value)
+        else:
+            left.append(link)
+    return left
+
+
+def _once_each(links: Sequence[Link]) -> list[Link]:
+    """The first link of each number."""
+    return list({link.value: link for link in reversed(links)}.values())[::-1]
 
 
 def _hold(work: Work, one: Held, after: Link, old: Comparison | None, new: Comparison | None) -> None:

@@ -6,6 +6,7 @@ import re
 
 from sqlglot import exp
 
+from agent.drafting.adapting.calls import is_aggregated
 from agent.drafting.adapting.sources import has_aggregates
 from agent.drafting.adapting.work import Work, column_of, home_of
 from agent.drafting.saying import Thing, display
@@ -21,7 +22,7 @@ def add_group(work: Work, thing: Thing) -> None:
     links = (one for one in work.now.chosen if one.table == thing.table and one.column in (thing.column, None))
     if not any(_PER.search(work.now.question[: link.start]) for link in links):
         return
-    if any(not node.find_ancestor(exp.AggFunc) for one in scope.expressions for node in one.find_all(exp.Column)):
+    if any(not is_aggregated(node) for one in scope.expressions for node in one.find_all(exp.Column)):
         return
     keys = work.lexicon.primary_keys.get(thing.table, ())
     if thing.column is None and len(keys) != 1:
@@ -44,6 +45,7 @@ def drop_group(work: Work, thing: Thing) -> None:
         else {*display(thing.table, work.lexicon), *work.lexicon.primary_keys.get(thing.table, ())}
     )
     homes = {(thing.table, column) for column in own}
+    homes |= {here for here, there in work.refers.items() if there in homes}
     left = [one for one in group.expressions if home_of(one) not in homes]
     shown = [one for one in scope.expressions if home_of(one) not in homes]
     if len(left) == len(group.expressions) or not shown:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from agent.drafting.adapting.calls import calls
 from agent.drafting.adapting.work import Misfit, Work
 
 
 def fit_limit(work: Work) -> None:
-    then, now = work.then.limit, work.now.limit
+    """Ask for as many rows as the question does."""
+    then, now = work.old.limit, work.new.limit
     limits = [node for node in work.tree.find_all(exp.Limit) if isinstance(node.args.get("expression"), exp.Literal)]
-    ranked = [one for one in work.held if one.link.kind == "limit"]
+    ranked = [one for one in work.held if one.link.kind == "limit" or one.link is work.old.asked]
     if then == now:
         return
     if now is None:
@@ -36,6 +38,7 @@ def fit_limit(work: Work) -> None:
 
 
 def fit_direction(work: Work) -> None:
+    """Ask for the other end."""
     then, now = work.then.direction, work.now.direction
     if work.then.offset != work.now.offset:
         raise Misfit
@@ -55,8 +58,8 @@ def fit_direction(work: Work) -> None:
             first.set("desc", now == "high")
             turned = True
     if not turned:
-        for node in list(work.tree.find_all(exp.Max, exp.Min)):
-            node.replace((exp.Max if now == "high" else exp.Min)(this=node.this))
+        for node in calls(work.tree, "MAX", "MIN"):
+            node.set("this", "MAX" if now == "high" else "MIN")
             turned = True
     if not turned:
         raise Misfit

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from agent.drafting.adapting.calls import aggregates, counts_rows
 from agent.drafting.adapting.work import Work
 from agent.drafting.saying import Thing
 
@@ -31,7 +32,7 @@ def sources_of(work: Work, scope: exp.Select) -> set[str]:
 
 
 def has_aggregates(scope: exp.Select) -> bool:
-    return any(node.find_ancestor(exp.Select) is scope for node in scope.find_all(exp.AggFunc))
+    return any(node.find_ancestor(exp.Select) is scope for node in aggregates(scope))
 
 
 def is_used(work: Work, thing: Thing) -> bool:
@@ -54,13 +55,18 @@ def drop_unused(work: Work, used: Mapping[int, set[str]]) -> None:
 
 def _drop(work: Work, scope: exp.Select, name: str) -> None:
     clause, joins = scope.args.get("from_"), list(scope.args.get("joins") or ())
-    if clause is None or not joins:
+    if clause is None:
         return
     others = [
         t.name for t in [clause.this, *(join.this for join in joins)] if isinstance(t, exp.Table) and t.name != name
     ]
-    counted = any(isinstance(node.this, exp.Star) for node in scope.find_all(exp.Count))
+    counted = bool(counts_rows(scope))
     if counted and name in work.lexicon.keys.grain([name, *others]):
+        return
+    if not joins:
+        fresh = sorted(tables_used(work, scope))
+        if fresh and isinstance(clause.this, exp.Table) and clause.this.name == name:
+            clause.set("this", exp.Table(this=exp.to_identifier(fresh[0], quoted=True)))
         return
     kept = [join for join in joins if not (isinstance(join.this, exp.Table) and join.this.name == name)]
     if len(kept) < len(joins):
