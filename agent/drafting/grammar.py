@@ -141,7 +141,8 @@ class _Said:
     """What the question says that the query must say: its filters, its limit with the offset, and the direction.
 
     `limit` is None where the query has none. A limit of one may be said by MIN or MAX instead. `open` says that there
-    is more in the question that rows may be held against: a comparison, a number, a word that nothing explains.
+    is more in the question that rows may be held against: a comparison, a number, a word that nothing explains. Else
+    only `columns`, those that it names, may be held against each other and against 0.
     """
 
     filters: tuple[str, ...]
@@ -149,6 +150,7 @@ class _Said:
     offset: int | None
     direction: Direction | None
     open: bool
+    columns: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, understood: Understood, lexicon: Lexicon) -> _Said:
@@ -168,6 +170,11 @@ class _Said:
             grounding.offset,
             grounding.direction,
             bool(more) or not plain or (bool(grounding.filters) and not filters),
+            tuple(
+                (link.table, link.column)
+                for link in grounding.links
+                if link.kind in {"column", "term"} and link.role != "entity" and link.table and link.column
+            ),
         )
 
 
@@ -351,16 +358,18 @@ class _Grammar:
         offset = _literal(f" OFFSET {said.offset}") if said.offset else ""
         first = f'" ORDER BY " (exprq | alias) {sort} (", " sortq)* {_literal(f" LIMIT {said.limit}")} {offset}'
         end = '(" " sortedq)?' if said.limit is None else f"({first}){'?' if said.limit == 1 else ''}"
-        first_filter = _literal(" WHERE " + " AND ".join(said.filters))
-        where = f'{first_filter} (" AND " moreq)?' if said.filters else '(" WHERE " moreq)?'
-        more = "condq" if said.open else 'plainq (" AND " plainq)?'
+        named = any_of(qualified(*one, self._dialect) for one in said.columns if one[0] in self._names)
+        more = "condq" if said.open else 'plainq (" AND " plainq)?' if named else ""
+        where = _literal(" WHERE " + " AND ".join(said.filters)) if said.filters else ""
+        if more:
+            where = f'{where} (" AND " moreq)?' if where else '(" WHERE " moreq)?'
         having = '(" HAVING " heldq ((" AND " | " OR ") heldq)*)?' if said.open else ""
         free = "| selb | selq setop query" if not said.filters and said.limit is None else ""
         return [
             f'top ::= "SELECT " "DISTINCT "? (itemsq fromq? endq {free})',
             f'endq ::= {where} (" GROUP BY " keyq (", " keyq)*)? {having} {end}',
-            'plainq ::= nameq (cmp nameq | " > 0" | " IS " "NOT "? "NULL")',
-            f"moreq ::= {more}",
+            *([f"moreq ::= {more}"] if more else []),
+            *(['plainq ::= ownq (cmp ownq | " > 0" | " IS " "NOT "? "NULL")', f"ownq ::= {named}"] if named else []),
         ]
 
     def _from_queries(self) -> list[str]:
