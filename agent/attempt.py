@@ -277,8 +277,8 @@ class Attempt:
         if answer.result is not None:
             away = last.rule in OUTAGES
             told = filter(None, (self._vote(answer), _cut(answer.result), last.problem if away else ""))
-            message = " ".join(told)
-            return replace(self, status="answered", message=message, out_of_reach=away, path=answer.origin)
+            path = "habit" if self.path == "habit" else answer.origin
+            return replace(self, status="answered", message=" ".join(told), out_of_reach=away, path=path)
         answer = last = self.written[-1] if self.written else last
         if last.reply.declined:
             return replace(self, status="abstained", message=last.reply.declined)

@@ -25,7 +25,7 @@ from agent.learning.steps import Step
 from agent.learning.training import TrainingOptions
 from agent.models.recorded import ScriptedModel
 from agent.school import reached
-from agent.settings import Settings
+from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
 from memory.lessons import Lesson, Lessons
 from memory.reference_store import ReferenceStore
@@ -49,7 +49,13 @@ def settings(tmp_path: Path) -> Settings:
         connection.executescript(BOATS)
     lines = [json.dumps({"id": f"b{n}", "question": asked, "sql": sql}) for n, (asked, sql) in enumerate(GOLDS.items())]
     (tmp_path / "golds.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"))
+    return Settings(
+        database=str(path),
+        data=tmp_path,
+        runs=tmp_path / "runs",
+        brain=str(tmp_path / "brain"),
+        levers=Levers.read("none"),  # the model alone answers
+    )
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ from agent.models.openai_compatible import OpenAIModel
 from agent.models.port import Prompt, Reply, Usage
 from agent.models.prices import load_prices
 from agent.models.resilience import OutageError, RetryPolicy
-from agent.settings import Settings
+from agent.settings import Levers, Settings
 from memory.ledger import Ledger
 from memory.store import Hit, Indexed
 from procedural.store import SynapseStore
@@ -224,7 +224,12 @@ def live(order: Order, boats: Boats, copies: Any, tell: Callable[[str, str], Non
     known["_choose"] = choose
     vars(school)["mutated"] = made
     settings = Settings(
-        database=str(boats.file), data=place, runs=place / "runs", brain=str(place / "brain"), lease_wait=0.01
+        database=str(boats.file),
+        data=place,
+        runs=place / "runs",
+        brain=str(place / "brain"),
+        lease_wait=0.01,
+        levers=Levers.read("none"),  # the model alone answers
     )
     options = TrainingOptions(
         training=place.parent / "golds.jsonl", patience=order.patience, workers=order.workers, **OPTIONS

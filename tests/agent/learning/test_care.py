@@ -27,7 +27,7 @@ from agent.learning.runs import Checkpoint, Forgotten, Plan, QuestionSet, Run, R
 from agent.learning.steps import Part, Step
 from agent.learning.training import Learner, TrainingOptions, train
 from agent.models.port import Prompt, Reply
-from agent.settings import Settings
+from agent.settings import Levers, Settings
 from memory.episode import Episode
 from memory.ledger import EventKind
 from memory.lessons import Lessons
@@ -321,7 +321,12 @@ def test_without_forgetting_it_stays_failing(night: Callable[..., Night], bakery
 def app(bakery_file: Path, tmp_path: Path) -> Iterator[App]:
     """The application on the bakery, with the real episode store and a model that copies."""
     settings = Settings(
-        database=str(bakery_file), brain=str(tmp_path / "own"), data=tmp_path, runs=tmp_path / "runs", approach="direct"
+        database=str(bakery_file),
+        brain=str(tmp_path / "own"),
+        data=tmp_path,
+        runs=tmp_path / "runs",
+        approach="direct",
+        levers=Levers.read("none"),  # the model alone answers
     )
     with open_app(settings, seeding=False) as opened:
         opened.model = Copying(LUCKY, BREADS)

@@ -27,7 +27,7 @@ from agent.models.openai_compatible import OpenAIModel
 from agent.models.port import BudgetExhaustedError, ModelError, Prompt, Reply, Turn
 from agent.models.prices import Price, Prices, load_prices
 from agent.models.resilience import Budget, CircuitBreaker
-from agent.settings import Settings
+from agent.settings import Levers, Settings
 from memory.ledger import EventKind
 from procedural.store import replayed
 
@@ -374,6 +374,7 @@ def settings(tmp_path: Path) -> Settings:
         brain=str(tmp_path / "brain"),
         model="openai:m",
         openai_key="k",
+        levers=Levers.read("none"),  # the model alone answers
     )
 
 

@@ -1,0 +1,172 @@
+"""What questions speak of, read off their links, about Northwind and about a bakery."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.database.reading import open_database
+from agent.drafting.saying import Said, canonical, display, said
+from agent.grounding import Lexicon, ground
+from memory.semantic import Term
+
+HOME = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Iterator[Lexicon]:
+    told = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = (Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in told)
+    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
+        yield Lexicon(database.schema, database.facts, tuple(terms))
+
+
+def read(question: str, lexicon: Lexicon) -> Said:
+    return said(ground(question, lexicon), lexicon)
+
+
+def things(question: str, lexicon: Lexicon) -> list[str]:
+    return [str(thing) for thing in read(question, lexicon).things]
+
+
+def shown(question: str, lexicon: Lexicon) -> list[str]:
+    return [".".join(column) for column in read(question, lexicon).shown]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many orders did each shipper carry?", ["Orders", "Shippers"]),
+        ("What is the phone number of the customer Ernst Handel?", ["Customers.Phone"]),
+        ("What is the description of the category Produce?", ["Categories.Description"]),
+        ("Show the category description for each category", ["Categories.Description", "Categories"]),
+        ("List suppliers from the city of Boston.", ["Suppliers"]),
+        ("How many different products were sold in 1997?", ["Products"]),
+        ("Which five customers bought the fewest units?", ["Customers"]),
+    ],
+)
+def test_rows_and_values_are_asked_about_and_not_where_only_a_value_is_named(
+    question: str, expected: list[str], northwind: Lexicon
+) -> None:
+    assert things(question, northwind) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the town of the baker Mira Sand?", ["Bakers.Town"]),
+        ("List breads with their flour and price.", ["Breads", "Breads.Flour"]),
+    ],
+)
+def test_rows_and_values_of_another_database_are_asked_about(
+    question: str, expected: list[str], bakery_lexicon: Lexicon
+) -> None:
+    assert things(question, bakery_lexicon) == expected
+
+
+def test_amounts_are_expressions_of_the_glossary_or_columns(northwind: Lexicon, bakery_lexicon: Lexicon) -> None:
+    assert read("Total freight per month in 1997", northwind).measures == ('"Orders"."Freight"',)
+    assert read("How many units has every employee sold?", northwind).measures == ('"Order Details"."Quantity"',)
+    assert read("What is the average price of rye breads?", bakery_lexicon).measures == ('"Breads"."Price"',)
+
+
+def test_conditions_are_those_of_the_glossary(northwind: Lexicon) -> None:
+    spoken = read("How many late orders are there per employee?", northwind)
+    assert spoken.conditions == ('"Orders"."ShippedDate" > "Orders"."RequiredDate"',)
+
+
+def test_values_come_once_each_in_reading_order(northwind: Lexicon) -> None:
+    spoken = read("Freight of an order to Germany, and of one to France? Germany first.", northwind)
+    assert [link.value for link in spoken.values] == ["Germany", "France"]
+
+
+@pytest.mark.parametrize(
+    ("question", "limit", "numbers"),
+    [
+        ("Which five customers bought the fewest units?", 5, []),
+        ("What are the 3 most expensive products?", 3, []),
+        ("Which products cost more than 50?", None, ["50"]),
+        ("Which customers placed more than 15 orders?", None, ["15"]),
+    ],
+)
+def test_a_number_of_rows_is_no_number_to_hold_something_against(
+    question: str, limit: int | None, numbers: list[str], northwind: Lexicon
+) -> None:
+    spoken = read(question, northwind)
+    assert (spoken.limit, [link.value for link in spoken.numbers]) == (limit, numbers)
+
+
+@pytest.mark.parametrize(
+    ("question", "aggregates"),
+    [
+        ("How many orders were there?", {"COUNT"}),
+        ("What is the number of orders?", {"COUNT"}),
+        ("What is the phone number of the customer Ernst Handel?", set()),
+        ("What was the average freight?", {"AVG"}),
+        ("What was the total freight?", {"SUM"}),
+        ("Which products are discontinued?", set()),
+    ],
+)
+def test_aggregates_are_those_that_words_ask_for(question: str, aggregates: set[str], northwind: Lexicon) -> None:
+    assert read(question, northwind).aggregates == aggregates
+
+
+def test_different_ones_are_counted_apart(northwind: Lexicon, bakery_lexicon: Lexicon) -> None:
+    assert str(read("How many different products were sold in 1997?", northwind).distinct) == "Products"
+    assert str(read("How many different bakers sold bread in 2021?", bakery_lexicon).distinct) == "Bakers"
+    assert read("How many products were sold in 1997?", northwind).distinct is None
+
+
+def test_the_unit_of_time_to_group_by_is_read(northwind: Lexicon) -> None:
+    assert read("Total freight per month in 1997", northwind).grain == "month"
+    assert read("Total freight in March 1997", northwind).grain is None
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which products cost more than 50? Name and price.", ["Products.ProductName", "Products.UnitPrice"]),
+        ("Which products cost more than 50, just the name.", ["Products.ProductName"]),
+        (
+            "Which orders had a freight over 100? Order number and customer, please.",
+            ["Orders.OrderID", "Customers.CompanyName"],
+        ),
+        ("What is the phone number of the customer Ernst Handel?", ["Customers.Phone"]),
+        ("What are the order date and freight of order 10248?", ["Orders.OrderDate", "Orders.Freight"]),
+    ],
+)
+def test_the_columns_to_show_are_those_of_the_last_words_or_of_what_is_asked_for(
+    question: str, expected: list[str], northwind: Lexicon
+) -> None:
+    assert shown(question, northwind) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("List breads with their flour and price.", ["Breads.Name", "Breads.Flour", "Breads.Price"]),
+        ("Which breads cost more than 2? Just the name.", ["Breads.Name"]),
+        ("What is the town of the baker Mira Sand?", ["Bakers.Town"]),
+    ],
+)
+def test_the_columns_to_show_of_another_database(question: str, expected: list[str], bakery_lexicon: Lexicon) -> None:
+    assert shown(question, bakery_lexicon) == expected
+
+
+def test_rows_are_shown_by_their_name_or_both_their_names_or_their_key(
+    northwind: Lexicon, bakery_lexicon: Lexicon
+) -> None:
+    assert display("Employees", northwind) == ("LastName", "FirstName")
+    assert display("Orders", northwind) == ("OrderID",)
+    assert display("Shippers", northwind) == ("CompanyName",)
+    assert display("Breads", bakery_lexicon) == ("Name",)
+    assert display("Daily Sales", bakery_lexicon) == ("SaleID",)
+
+
+def test_two_writings_of_an_expression_are_one(northwind: Lexicon) -> None:
+    assert canonical('sum( "Orders" . Freight )', "sqlite") == canonical("SUM(Orders.Freight)", "sqlite")
+    assert canonical("SUM(", "sqlite") == "SUM("
