@@ -311,7 +311,8 @@ def fit(given: argparse.Namespace) -> int:
         f"{len(cases)} moments, {results} results of {files}; "
         f"prior held by {hold:g}; cross-validated: {summary_line(figures)}"
     )
-    command = shlex.join(["scripts/calibrate.py", "fit", *(str(path) for path in map(relative, given.collected))])
+    held = ["--hold", f"{hold:g}"] if given.hold else []
+    command = shlex.join(["scripts/calibrate.py", "fit", *map(str, map(relative, given.collected)), *held])
     if not given.dry:
         given.out.write_text(written(Weights(values, command, data)), "utf-8")
         print(given.out)
