@@ -62,7 +62,7 @@ _UP_TO = frozenset(
 _ONWARD = re.compile(r"\A\s*(?:onwards?|or\s+later|and\s+later|and\s+after)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\A\s*(?:or\s+earlier|and\s+earlier|and\s+before)\b", re.IGNORECASE)
 _DAY_BEFORE = re.compile(
-    r"(?<![\d.,-])(?P<d>\d{1,2})(?:st|nd|rd|th)?\s*(?:to|until|till|through|and|-|\u2013|bis|und)\s*(?:the\s+)?\Z",
+    r"(?<![\d.,-])(?P<day>(?P<d>\d{1,2})(?:st|nd|rd|th)?)\s*(?:to|until|till|through|and|-|\u2013|bis|und)\s*(?:the\s+)?\Z",
     re.IGNORECASE,
 )
 _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or|&|to|until|till|through|plus|-|\u2013|bis|und))\s*", re.IGNORECASE)
@@ -139,7 +139,7 @@ def _day_before(question: str, moment: Moment) -> Moment | None:
     if match is None or not 0 < int(match["d"]) < moment.since.day:
         return None
     since = moment.since.replace(day=int(match["d"]))
-    return Moment(*match.span("d"), match["d"], "date", since.isoformat(), since, since + timedelta(days=1))
+    return Moment(*match.span("day"), match["day"], "date", since.isoformat(), since, since + timedelta(days=1))
 
 
 def _with_year(question: str, here: Moment, after: Moment | None) -> Moment:

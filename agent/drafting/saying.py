@@ -111,11 +111,24 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         tuple(link for link in numbers if link is not asked),
         int(asked.value) if asked is not None and asked.value is not None else grounding.limit,
         asked,
-        frozenset(name for name, pattern in _AGGREGATES if pattern.search(grounding.question)),
+        frozenset(name for name, pattern in _AGGREGATES if _is_asked(pattern, grounding)),
         _counted_apart(grounding),
         grain_of(grounding.question),
         _shown(grounding, lexicon),
     )
+
+
+def _is_asked(aggregate: re.Pattern[str], grounding: Grounding) -> bool:
+    """Whether a word asks for an aggregate; the `number of` of `the phone number of` does not."""
+    ends = [link.end for link in grounding.chosen if link.column is not None and link.kind in ("column", "term")]
+    return any(
+        not (match[0].casefold().startswith("number") and any(_next_to(grounding, end, match.start()) for end in ends))
+        for match in aggregate.finditer(grounding.question)
+    )
+
+
+def _next_to(grounding: Grounding, end: int, start: int) -> bool:
+    return end <= start and not grounding.question[end:start].strip()
 
 
 def _once_each(values: Iterable[Link]) -> tuple[Link, ...]:

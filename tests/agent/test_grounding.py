@@ -146,6 +146,49 @@ def test_periods_filter_the_date_column_of_the_dialect(northwind: Lexicon) -> No
 
 
 @pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("orders from 1 to 7 September 1997", [("1997-09-01", "1997-09-08")]),
+        ("orders in the two weeks from the 1st to the 14th of October 1997", [("1997-10-01", "1997-10-15")]),
+        ("different customers between 3 and 9 March 1998", [("1998-03-03", "1998-03-10")]),
+        ("orders from 20 to 7 September 1997", [("1997-09-07", "1997-09-08")]),
+        ("orders in May and June 1997", [("1997-05-01", "1997-06-01"), ("1997-06-01", "1997-07-01")]),
+        ("orders from May to June 1997", [("1997-05-01", "1997-07-01")]),
+        ("orders in November and January 1998", [("1997-11-01", "1997-12-01"), ("1998-01-01", "1998-02-01")]),
+        ("orders in May, and what was shipped in June 1997", [(None, None), ("1997-06-01", "1997-07-01")]),
+        (
+            "the difference between March 1997 and March 1998",
+            [("1997-03-01", "1997-04-01"), ("1998-03-01", "1998-04-01")],
+        ),
+    ],
+)
+def test_days_and_months_share_the_month_or_year_that_is_named_once(
+    question: str, expected: list[tuple[str | None, str | None]], northwind: Lexicon
+) -> None:
+    found = ground(question, northwind).periods
+    assert [(str(p.since) if p.since else None, str(p.until) if p.until else None) for p in found] == expected
+
+
+def amounts(question: str, lexicon: Lexicon) -> list[tuple[str, str | None]]:
+    """The amounts that words link to, with the words."""
+    chosen = ground(question, lexicon).chosen
+    return [(link.text, link.column) for link in chosen if link.role in ("amount", "measure")]
+
+
+def test_the_noun_of_an_amount_links_wherever_its_verb_stands(northwind: Lexicon, bakery_lexicon: Lexicon) -> None:
+    assert amounts("How many units has every employee sold?", northwind) == [("units", "Quantity")]
+    assert amounts("Of which product did we sell the most units?", northwind) == [("units", "Quantity")]
+    assert amounts("How many units are there of every product?", northwind) == []
+    assert amounts("How many employees sold something?", northwind) == []
+    sold = Term(("loaves sold",), "pieces of bread", '"Daily Sales".Pieces', ("Daily Sales",), "glossary")
+    taught = Lexicon(bakery_lexicon.schema, bakery_lexicon.facts, (sold,))
+    assert ("loaves", "Pieces") in amounts("How many loaves has every baker sold?", taught)
+    named = Term(("name sold",), "what a bread is called", "Breads.Name", ("Breads",), "glossary")
+    plain = Lexicon(bakery_lexicon.schema, bakery_lexicon.facts, (named,))
+    assert amounts("What is the name of what every baker sold?", plain) == [], "a name is no amount"
+
+
+@pytest.mark.parametrize(
     ("question", "column"),
     [
         ("Which employees were hired in 1993?", "HireDate"),

@@ -9,6 +9,8 @@ import pytest
 
 from agent.ask import Craft
 from agent.attempt import Attempt, Draft, Understood
+from agent.database.guard import check
+from agent.database.reading import Database
 from agent.database.skeleton import normalise, skeleton
 from agent.drafting.crafting import Crafting
 from agent.grounding import Lexicon, ground
@@ -153,8 +155,10 @@ def test_a_draft_is_mended_and_doubted_by_what_was_asked(reading: Reading) -> No
     assert [doubt for doubt in crafted.doubt(attempt, draft) if "Poppy Roll" in doubt.text]
 
 
-def test_every_draft_gets_a_confidence(reading: Reading) -> None:
+def test_every_draft_that_ran_gets_a_confidence(reading: Reading, bakery_database: Database) -> None:
     crafted = crafting(reading)
     attempt = reading.attempt(PRICE)
-    weighed = crafted.weigh(attempt.grown(drafts=tuple(crafted.adapt(attempt))))
-    assert [draft.confidence is not None for draft in weighed.drafts] == [True]
+    [draft] = crafted.adapt(attempt)
+    ran = replace(draft, result=bakery_database.run(check(draft.sql, bakery_database.schema).sql))
+    weighed = crafted.weigh(attempt.grown(drafts=(ran,)))
+    assert [0 < (draft.confidence or 0) <= 1 for draft in weighed.drafts] == [True]
