@@ -1,7 +1,7 @@
 """A night in small: the command line trains on twelve questions with replies that the real 0.5B gave.
 
-It begins with one episode that is right by luck. Learning, forgetting and seeding must all happen. When a prompt
-changes, a test says that it has no recording; record again with
+It begins with one episode that is right by luck; code does nothing about drafts beside the model. Learning, forgetting
+and seeding must all happen. When a prompt changes, a test says that it has no recording; record again with
 `DOORS_RECORD=runs/models scripts/test tests/agent/doors/test_night.py` (a folder of local models; five minutes).
 """
 
@@ -41,7 +41,7 @@ def night(seeded: Home, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     folder = tmp_path_factory.mktemp("night")
     shutil.copytree(seeded.folder / "data", folder / "data")
     (folder / "runs" / "models").mkdir(parents=True)
-    home = Home(folder, seeded.launcher)
+    home = Home(folder, seeded.launcher, {"HEBBQL_LEVERS": "none"})
     if RECORD_WITH:
         RECORDED.unlink(missing_ok=True)
     lucky, held = folder / "lucky.jsonl", folder / "held.jsonl"

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tests.agent.doors.conftest import Home
 
 
+@pytest.fixture(autouse=True)
+def _model_alone(home: Home) -> None:
+    """Code does nothing about drafts, so that the model is asked, and by prompts that hang on nothing else."""
+    home.environment["HEBBQL_LEVERS"] = "none"
+
+
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
     """The database with spaces, quotes, reserved words and other alphabets in its names."""
