@@ -89,6 +89,16 @@ def loosened(attempt: Attempt, prompt: Prompt, *, lexicon: Lexicon, said: bool =
     return replace(prompt, turns=tuple(turns), grammar=grammar)
 
 
+def is_due(attempt: Attempt) -> bool:
+    """Whether the next draft is to be one under a grammar: the last of the model did not run, and none was yet.
+
+    Told what is wrong, a small model mostly writes the same again; under the grammar it writes what runs. What ran
+    stays as it is: there the grammar lost about as many right answers as it gained.
+    """
+    written = attempt.written
+    return bool(written) and bool(written[-1].problem) and not any(one.prompt and one.prompt.grammar for one in written)
+
+
 def _drop_from(scope: exp.Select, lexicon: Lexicon) -> None:
     """Take FROM out of a SELECT where every table that it lists is the table of a column, or of what it counts."""
     clause = scope.args.get("from_")

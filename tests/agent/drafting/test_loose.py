@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.attempt import Attempt, Understood
+from agent.attempt import Attempt, Draft, Understood
 from agent.database.comparing import same
 from agent.database.guard import check
 from agent.database.reading import Database, open_database
-from agent.drafting.loose import completed, loosely, loosened
+from agent.drafting.loose import completed, is_due, loosely, loosened
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.learning.questions import read_pairs
 from agent.learning.teaching import read_glossary
-from agent.models.port import Prompt, Turn
+from agent.models.port import Prompt, Reply, Turn
 from memory.episode import Episode
 from memory.recall import Recalled
 
@@ -150,3 +150,14 @@ def test_a_prompt_is_shown_without_joins_and_brings_the_grammar_to_go_with_it(no
     assert loosened(attempt, planned, lexicon=northwind.lexicon) == planned
     alone = attempt.grown(recalled=()), Prompt("stable", turns[2:])
     assert loosened(*alone, lexicon=northwind.lexicon) == alone[1]
+
+
+def test_one_draft_under_a_grammar_is_due_after_one_that_did_not_run() -> None:
+    asked, bound = Prompt("s", ()), Prompt("s", (), grammar="root ::= top")
+    new = Attempt(id="1", question="q", model="m")
+    failed = new.drafted(Draft(asked, Reply("SELECT a"), problem="There is no a."))
+    assert not is_due(new)
+    assert not is_due(new.drafted(Draft(asked, Reply("SELECT 1"))))
+    assert not is_due(new.drafted(Draft(None, Reply("SELECT a"), problem="There is no a.", origin="adapted")))
+    assert is_due(failed)
+    assert not is_due(failed.drafted(Draft(bound, Reply("SELECT b"), problem="There is no b.")))
