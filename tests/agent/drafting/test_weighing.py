@@ -53,13 +53,14 @@ RECALLED = tuple(Recalled(one, 0.9 - place / 20, LEVELS[place % 4], "near") for 
 OPEN = Attempt(id="a1", question="How many?", model="scripted", recalled=RECALLED)
 
 
-def adapted(result: Result | None, place: int = 0, *, changes: int = 0, doubts: int = 0) -> Draft:
+def adapted(result: Result | None, place: int = 0, *, strain: float = 0.0, support: int = 1, doubts: int = 0) -> Draft:
     return replace(
         written_by_model(result, f"SELECT {place}", doubts=doubts),
         prompt=None,
         origin="adapted",
         episode=str(EPISODES[place].id),
-        notes=tuple(f"change {number}" for number in range(changes)),
+        strain=strain,
+        support=support,
     )
 
 
@@ -77,7 +78,9 @@ def drafts(draw: st.DrawFn) -> Draft:
     doubts = draw(st.integers(0, 3))
     if draw(st.booleans()):
         return written_by_model(result, draw(st.sampled_from(["SELECT 1", "SELECT 2", "SELECT 3, 4"])), doubts=doubts)
-    return adapted(result, draw(st.integers(0, 7)), changes=draw(st.integers(0, 4)), doubts=doubts)
+    return adapted(
+        result, draw(st.integers(0, 7)), strain=draw(st.floats(0, 5)), support=draw(st.integers(1, 4)), doubts=doubts
+    )
 
 
 def confidences(attempt: Attempt, strength: Callable[[str], float] = lambda _sql: 0.0) -> list[float | None]:
@@ -124,6 +127,19 @@ def test_more_agreement_and_fewer_doubts_do_make_a_difference() -> None:
     agreed = alone.drafted(adapted(RESULTS[0], 4))
     doubted = OPEN.grown(drafts=(adapted(RESULTS[0], 0, doubts=1), adapted(RESULTS[1], 2)))
     assert chance(doubted, 0) + 0.02 < chance(alone, 0) < chance(agreed, 0) - 0.02
+
+
+def test_less_strain_makes_a_result_more_likely_and_the_least_counts() -> None:
+    hard, easy = adapted(RESULTS[0], 0, strain=2.0), adapted(RESULTS[0], 1, strain=0.2)
+    assert chance(OPEN.grown(drafts=(hard,)), 0) + 0.05 < chance(OPEN.grown(drafts=(easy,)), 0)
+    [both] = evidence(OPEN.grown(drafts=(hard, easy)))
+    assert (both.features["closeness"], both.features["unbent"]) == pytest.approx((1 / 1.2, 0.95))
+
+
+def test_a_model_that_writes_the_same_again_is_one_way() -> None:
+    again = OPEN.grown(drafts=(written_by_model(RESULTS[0], "SELECT 1"), written_by_model(RESULTS[0], "SELECT 1")))
+    other = again.drafted(written_by_model(RESULTS[0], "SELECT 2 - 1"))
+    assert [evidence(attempt)[0].features["ways"] for attempt in (again, other)] == [0, 1]
 
 
 def test_episodes_of_one_shape_that_agree_are_one_way() -> None:
@@ -202,7 +218,7 @@ def test_what_did_not_run_gets_no_confidence_and_is_never_the_answer() -> None:
 
 def test_weighing_changes_nothing_but_the_confidence() -> None:
     attempt = OPEN.grown(
-        drafts=(adapted(RESULTS[0], 0, changes=2), written_by_model(None), written_by_model(RESULTS[1]))
+        drafts=(adapted(RESULTS[0], 0, strain=2), written_by_model(None), written_by_model(RESULTS[1]))
     )
     after = weighed(attempt, weights=SHIPPED)
     unweighed = tuple(replace(draft, confidence=None) for draft in after.drafts)
