@@ -30,7 +30,7 @@ _PLAIN_ASKED = re.compile(r"\b(?:names?|numbers?|ids?|codes?)\b", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|for)\s+(?:(?:the|our|all|every|each|any|a|an)\s+)*\Z", re.IGNORECASE)
 _NAME = re.compile(r"names?", re.IGNORECASE)
 _WHICH = re.compile(r"\b(?:which|what|the|name|list|show|give(?: me)?|find)\s+\Z", re.IGNORECASE)
-_DISTINCT = re.compile(r"\b(?:different|distinct|unique)\b", re.IGNORECASE)
+_DISTINCT = re.compile(r"\b(?:different|distinct|unique|separate)\b", re.IGNORECASE)
 _GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
 _KEY_ASKED = re.compile(r"\b(?:numbers?|nos?|ids?|codes?)\b", re.IGNORECASE)
 

@@ -89,10 +89,11 @@ def fit_distinct(work: Work) -> None:
     if (work.old.distinct is None) == (thing is None):
         return
     counts = counts_rows(work.tree)
-    if thing is None or len(counts) != 1:
+    if thing is None or len({id(count.find_ancestor(exp.Select)) for count in counts}) != 1:
         work.bend(0.8)
         return
     column = column_of(thing.table, thing.column) if thing.column else key_to(work, "", thing.table)
-    counts[0].set("expressions", [exp.Distinct(expressions=[column])])
+    for count in counts:
+        count.set("expressions", [exp.Distinct(expressions=[column.copy()])])
     work.settled.append(thing)
     work.bend(0.4, f"different ones of {thing} are counted")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from agent.drafting.adapting.explaining import shares_its_spot
+from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used
 from agent.drafting.adapting.work import Filter, Held, Misfit, Work, links_of, matching, parsed, scope_of, take_out
 from agent.drafting.literals import Column, slot_links
 from agent.drafting.saying import canonical
@@ -61,12 +62,30 @@ def fit_times(work: Work) -> list[Filter]:
         ]
     if apart and len(spots) != len(periods):
         work.bend(0.8)
+    if not free and (wholes := _shares_and_wholes(work, column)):
+        return [Filter(filter_sql(p, *column, work.dialect), (column[0],), scope) for p in periods for scope in wholes]
     where = next((scope for scopes in spots.values() for scope in scopes), None)
     if len({period.month is None for period in periods}) > 1 or len(periods) == 1:
         return [Filter(filter_sql(p, *column, work.dialect), (column[0],), where) for p in periods]
     either = " OR ".join(f"({filter_sql(p, *column, work.dialect)})" for p in periods)
     work.bend(0.3)
     return [Filter(f"({either})", (column[0],), where)]
+
+
+def _shares_and_wholes(work: Work, column: Column) -> list[exp.Select]:
+    """The SELECTs that both tell of the same rows where a figure is held against one of all; a time is for both."""
+    outer = work.tree
+    if not isinstance(outer, exp.Select) or len(work.now.periods) != 1:
+        return []
+    inner = [
+        query.this
+        for one in outer.expressions
+        for query in one.find_all(exp.Subquery)
+        if isinstance(query.this, exp.Select) and has_aggregates(query.this) and not query.this.args.get("where")
+    ]
+    both = [outer, *inner]
+    read = all(column[0] in tables_used(work, scope) | sources_of(work, scope) for scope in both)
+    return both if inner and read else []
 
 
 def _date_column(work: Work, held: Sequence[Held]) -> Column | None:

@@ -171,6 +171,9 @@ def fit_conditions(work: Work) -> list[Filter]:
         return []
     wanted = [one for one in work.new.conditions if one not in work.old.conditions]
     gone = [one for one in work.old.conditions if one not in work.new.conditions]
+    if len({_columns_in(work, one) for one in wanted}) < len(wanted):
+        # `on time and late` are two figures, and no row is both.
+        raise Misfit
     for text in gone:
         found = False
         for node in matching(work, text):
@@ -188,6 +191,10 @@ def fit_conditions(work: Work) -> list[Filter]:
     work.bend(0.3 * len(wanted))
     work.notes += [f"added {text}" for text in wanted]
     return [Filter(text, tables_of(work, text)) for text in wanted]
+
+
+def _columns_in(work: Work, text: str) -> frozenset[str]:
+    return frozenset(column.sql() for column in parsed(work, text).find_all(exp.Column))
 
 
 def put_in(work: Work, filters: Sequence[Filter]) -> None:

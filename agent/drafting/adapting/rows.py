@@ -57,8 +57,13 @@ def fit_direction(work: Work) -> None:
                 first.set("nulls_first", not first.args.get("nulls_first"))
             first.set("desc", now == "high")
             turned = True
+    ends_found = list(calls(work.tree, "MAX", "MIN"))
+    if not turned and len({node.name.upper() for node in ends_found}) > 1:
+        # Both ends are asked for, whichever is named first.
+        work.bend(0.5)
+        return
     if not turned:
-        for node in calls(work.tree, "MAX", "MIN"):
+        for node in ends_found:
             node.set("this", "MAX" if now == "high" else "MIN")
             turned = True
     if not turned:

@@ -151,6 +151,8 @@ def _show_rows(work: Work, before: Column, after: str) -> None:
         _show(work, scope, {before}, [(after, column) for column in display(after, work.lexicon)])
     for column in list(work.tree.find_all(exp.Column)):
         if (column.table, column.name) == before:
+            if column.find_ancestor(exp.Where, exp.Join):
+                raise Misfit
             _rename(work, column, column_of(after, keys[0]))
     work.bend(0.2)
 

@@ -189,6 +189,18 @@ def test_the_query_gives_what_the_other_question_asks_for(line: Line, asked_abou
             "How many orders with more than 3 lines and a freight over 20 are there per country?",
         ),
         (
+            "northwind",
+            "How many customers are in Germany or the far west?",
+            "SELECT COUNT(*) FROM Customers WHERE (Country = 'Germany' OR Region = 'WA')",
+            "How many customers are there?",
+        ),
+        (
+            "northwind",
+            "How many orders did each shipper carry?",
+            "SELECT CompanyName, COUNT(*) FROM Shippers JOIN Orders ON ShipVia = ShipperID GROUP BY ShipperID",
+            "For every shipper, how many orders went out on time and how many late?",
+        ),
+        (
             "harbour",
             "How many stays were there in 2020 and in 2021?",
             "SELECT SUM(strftime('%Y', arrived_on) = '2020'), SUM(strftime('%Y', arrived_on) = '2021') FROM stays",
@@ -272,6 +284,27 @@ def test_other_literals_of_the_same_columns_are_no_strain_and_are_noted(harbour:
     )
     assert made is not None and made.strain == 0
     assert made.notes == ("Sula became Vega", "the time became 2020")
+
+
+def test_values_go_to_their_own_columns_in_any_order_without_a_strain(northwind: Asked) -> None:
+    made = northwind.adapt(
+        "How many orders of customers in Germany went by Speedy Express?",
+        "SELECT COUNT(*) FROM Orders JOIN Customers USING (CustomerID) JOIN Shippers ON ShipVia = ShipperID "
+        "WHERE Customers.Country = 'Germany' AND Shippers.CompanyName = 'Speedy Express'",
+        "How many orders did United Package carry for customers in France?",
+    )
+    assert made is not None and made.strain == 0
+    assert made.notes == ("Germany became France", "Speedy Express became United Package")
+
+
+def test_what_becomes_one_column_is_grouped_by_once(northwind: Asked) -> None:
+    made = northwind.adapt(
+        "How many orders did each shipper carry?",
+        "SELECT CompanyName, COUNT(*) FROM Shippers JOIN Orders ON ShipVia = ShipperID GROUP BY ShipperID, CompanyName",
+        "How many orders went to each destination?",
+    )
+    assert made is not None
+    assert made.sql == "SELECT Orders.ShipCountry, COUNT(*) FROM Orders GROUP BY Orders.ShipCountry"
 
 
 SEEDS = [json.loads(line) for line in (HOME / "data/questions/training.jsonl").open(encoding="utf-8")]
