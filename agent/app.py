@@ -28,6 +28,7 @@ from agent.database.schema import Schema
 from agent.database.skeleton import skeleton
 from agent.doctor import Broken, Check, Finding, examine
 from agent.drafting.approaches import APPROACHES, PLAINEST, Approach, Material, approach_named
+from agent.drafting.weighing import WeightsError
 from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
@@ -90,7 +91,7 @@ __all__ = [
 """What the doors see."""
 
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
-FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError)
+FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError, WeightsError)
 
 _MANY_CHANGES = 40
 _DID_NOT_RUN = "It does not run on this database."
@@ -444,16 +445,20 @@ class App:
             levers=self.settings.levers,
             lexicon=lambda: self.lexicon,
             understand=self.understand,
-            strength=self._strength,
+            strengths=self._strengths,
         )
 
-    def _strength(self, bucket: str, sql: str) -> float:
-        """How much better the shape of a query did in a bucket than one never tried, in [-1, 1]."""
-        shape = skeleton(sql, self.schema.dialect)
+    def _strengths(self, bucket: str) -> Callable[[str], float]:
+        """How much better the shape of a query did in a bucket than one never tried, in [-1, 1]; read once."""
         with self.ledger.connection() as connection:
-            known = {one.target: one for one in self.synapses.synapses(connection, bucket, kind="skeleton")}
-        found = known.get(shape)
-        return score(found, time.time()) - UNTRIED if found else 0.0
+            known = self.synapses.synapses(connection, bucket, kind="skeleton")
+        shapes, at = {one.target: one for one in known}, time.time()
+
+        def strength(sql: str) -> float:
+            found = shapes.get(skeleton(sql, self.schema.dialect)) if shapes else None
+            return score(found, at) - UNTRIED if found else 0.0
+
+        return strength
 
     def _favourites(self, limit: int) -> tuple[Recalled, ...]:
         """The episodes that did best over all buckets, as if there were but one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
@@ -206,21 +207,24 @@ class Attempt:
 
         Where none was weighed it is the one whose result most others share; where none ran it is the last.
         """
-        return max(self.ran, key=self._worth) if self.ran else self.last
+        return self._best(self.ran) or self.last
 
     @property
     def runner_up(self) -> Draft | None:
         """The most likely draft with another result than the answer's; None where there is no other."""
         others = [draft for draft in self.ran if self.answer and not agree(self.answer, draft)]
-        return max(others, key=self._worth) if others else None
+        return self._best(others)
 
     @property
     def confidence(self) -> float | None:
         """The chance in [0, 1] that the answer is right; None where there is no result or it was not weighed."""
         return self.answer.confidence if self.answer and self.answer.result is not None else None
 
-    def _worth(self, draft: Draft) -> tuple[float, int]:
-        return (draft.confidence or 0.0, self.agreeing(draft))
+    def _best(self, drafts: Sequence[Draft]) -> Draft | None:
+        """The most likely of some drafts; where none was weighed the one that most others agree with."""
+        if any(draft.confidence is not None for draft in drafts):
+            return max(drafts, key=lambda draft: draft.confidence or 0.0)
+        return max(drafts, key=self.agreeing, default=None)
 
     def agreeing(self, draft: Draft) -> int:
         """How many drafts gave the result of this one, itself included; 0 where it has none."""

@@ -33,8 +33,8 @@ class _Read:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crafting:
-    """Makes the `Craft` of each question. `nearby` recalls episodes to adapt, at most so many; `strength` says how well
-    the shape of a query did in a bucket (see `agent.drafting.weighing.Strength`).
+    """Makes the `Craft` of each question. `strengths` says of a bucket how well the shape of a query did in it (see
+    `agent.drafting.weighing.Strength`).
 
     What is read from episodes is kept between questions for as long as `lexicon` gives the same one.
     """
@@ -42,7 +42,7 @@ class Crafting:
     levers: Levers
     lexicon: Callable[[], Lexicon]
     understand: Callable[[str], Understood]
-    strength: Callable[[str, str], float] = lambda _bucket, _sql: 0.0
+    strengths: Callable[[str], Callable[[str], float]] = lambda _bucket: lambda _sql: 0.0
     _read: _Read = field(default_factory=_Read, init=False, repr=False, compare=False)
 
     def craft(self, nearby: Callable[[Attempt], tuple[Recalled, ...]], *, schema: bool = True) -> Craft:
@@ -107,7 +107,7 @@ class Crafting:
         from agent.drafting.weighing import read_weights, weighed
 
         bucket = attempt.understood.bucket if attempt.understood else ""
-        return weighed(attempt, weights=read_weights(), strength=lambda sql: self.strength(bucket, sql))
+        return weighed(attempt, weights=read_weights(), strength=self.strengths(bucket))
 
     def _remembered(self, episode: Episode, lexicon: Lexicon) -> Remembered:
         from agent.drafting.adapting import remembered
