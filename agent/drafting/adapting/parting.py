@@ -9,27 +9,58 @@ from sqlglot import exp
 from agent.drafting.adapting.calls import is_aggregated
 from agent.drafting.adapting.sources import has_aggregates
 from agent.drafting.adapting.work import Work, column_of, home_of
+from agent.drafting.literals import Column
 from agent.drafting.saying import Thing, display
 
 _PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
 
 
+def is_parted_by(work: Work, thing: Thing) -> bool:
+    """Whether the question says `per` of it."""
+    links = (one for one in work.now.chosen if one.table == thing.table)
+    return any(
+        _PER.search(work.now.question[: link.start])
+        for link in links
+        if link.column in (thing.column, None) or (thing.column is None and link.role == "entity")
+    )
+
+
+def is_shown(work: Work, thing: Thing) -> bool:
+    """Whether the query shows it or groups by it."""
+    homes = _homes(work, thing)
+    scopes = list(work.tree.find_all(exp.Select))
+    shown = [one for scope in scopes for one in scope.expressions]
+    grouped = [one for group in work.tree.find_all(exp.Group) for one in group.expressions]
+    return any(home_of(one) in homes for one in [*shown, *grouped])
+
+
+def _homes(work: Work, thing: Thing) -> set[Column]:
+    """The columns that stand for it: its own, or those that show a row of it, its key and what refers to that."""
+    if thing.column:
+        return {(thing.table, thing.column)}
+    own = {*display(thing.table, work.lexicon), *work.lexicon.primary_keys.get(thing.table, ())}
+    homes = {(thing.table, column) for column in own}
+    return homes | {here for here, there in work.refers.items() if there in homes}
+
+
 def add_group(work: Work, thing: Thing) -> None:
-    """Part one figure by something that the question says `per` of."""
+    """Part figures by something that the question says `per` of, behind what they are parted by already."""
     scope = work.tree
-    if not isinstance(scope, exp.Select) or scope.args.get("group") or not has_aggregates(scope):
+    if not isinstance(scope, exp.Select) or not has_aggregates(scope) or not is_parted_by(work, thing):
         return
-    links = (one for one in work.now.chosen if one.table == thing.table and one.column in (thing.column, None))
-    if not any(_PER.search(work.now.question[: link.start]) for link in links):
+    group = scope.args.get("group")
+    if group is not None and (scope.args.get("having") or scope.args.get("limit")):
         return
-    if any(not is_aggregated(node) for one in scope.expressions for node in one.find_all(exp.Column)):
-        return
+    bare = [n for n, one in enumerate(scope.expressions) if any(not is_aggregated(c) for c in one.find_all(exp.Column))]
     keys = work.lexicon.primary_keys.get(thing.table, ())
-    if thing.column is None and len(keys) != 1:
+    if (bare and group is None) or (thing.column is None and len(keys) != 1):
         return
     shown = [thing.column] if thing.column else list(display(thing.table, work.lexicon))
-    scope.set("expressions", [*(column_of(thing.table, column) for column in shown), *scope.expressions])
-    scope.set("group", exp.Group(expressions=[column_of(thing.table, thing.column or keys[0])]))
+    place = bare[-1] + 1 if bare else 0
+    fresh = [column_of(thing.table, column) for column in shown]
+    scope.set("expressions", [*scope.expressions[:place], *fresh, *scope.expressions[place:]])
+    grouped = group.expressions if group is not None else []
+    scope.set("group", exp.Group(expressions=[*grouped, column_of(thing.table, thing.column or keys[0])]))
     work.bend(0.4, f"parted by {thing}")
 
 
@@ -39,13 +70,7 @@ def drop_group(work: Work, thing: Thing) -> None:
     group = scope.args.get("group") if isinstance(scope, exp.Select) else None
     if group is None or not isinstance(scope, exp.Select) or scope.args.get("having") or scope.args.get("limit"):
         return
-    own = (
-        {thing.column}
-        if thing.column
-        else {*display(thing.table, work.lexicon), *work.lexicon.primary_keys.get(thing.table, ())}
-    )
-    homes = {(thing.table, column) for column in own}
-    homes |= {here for here, there in work.refers.items() if there in homes}
+    homes = _homes(work, thing)
     left = [one for one in group.expressions if home_of(one) not in homes]
     shown = [one for one in scope.expressions if home_of(one) not in homes]
     if len(left) == len(group.expressions) or not shown:

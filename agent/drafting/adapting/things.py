@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown
+from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown, is_parted_by, is_shown
 from agent.drafting.adapting.sources import is_used
 from agent.drafting.adapting.work import Misfit, Work, column_of, home_of, key_to
 from agent.drafting.literals import Column
@@ -14,6 +14,7 @@ from agent.drafting.saying import Thing, display
 
 
 def fit_things(work: Work) -> None:
+    """Ask about the rows and values that the question asks about, or part figures by them."""
     old, new = list(work.old.things), list(work.new.things)
     before = [one for one in old if one not in new]
     after = [one for one in new if one not in old and one not in work.settled]
@@ -38,6 +39,12 @@ def fit_things(work: Work) -> None:
 
 
 def _aligned(work: Work, before: Sequence[Thing], after: Sequence[Thing]) -> list[tuple[Thing, Thing]]:
+    """Which of the new things stands for which of the old ones."""
+    parting = [one for one in after if is_parted_by(work, one)]
+    shown = [one for one in before if is_shown(work, one)]
+    if work.tree.args.get("group") is not None and len(parting) > len(shown):
+        # What is only counted or added up does not make way for what figures are parted by.
+        return list(zip(shown, parting, strict=False))
     if len(before) == len(after):
         return list(zip(before, after, strict=True))
     tables = [one for one in before if one.column is None], [one for one in after if one.column is None]
