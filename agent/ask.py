@@ -107,15 +107,15 @@ def _judge(attempt: Attempt, draft: Draft, database: Database, craft: Craft) -> 
     """Read, mend, check and run what was written; its result or its problem, and its doubts, complete the draft."""
     if draft.reply.declined:
         return draft
+    cut = draft.reply.stop == "length"
     try:
         draft = replace(draft, sql=read_sql(draft.reply.text))
-        mended, notes = craft.mend(attempt, draft.sql)
+        mended, notes = (draft.sql, ()) if cut else craft.mend(attempt, draft.sql)
         query = database.check(mended)
         draft = replace(draft, sql=query.sql, tables=query.tables, notes=(*draft.notes, *notes))
         draft = replace(draft, result=database.run(query))
         return replace(draft, doubts=craft.doubt(attempt, draft))
     except QueryRejected as rejected:
-        cut = draft.reply.stop == "length"
         problem = "The reply was cut off before the query ended; write a shorter one." if cut else rejected.reason
         return replace(draft, problem=problem, rule="cut" if cut else rejected.rule)
     except QueryFailed as failed:

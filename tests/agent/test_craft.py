@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.attempt import EFFORTS, USUAL
 from agent.journal import body_of, fired
+from agent.models.port import Reply
 from agent.models.recorded import ScriptedModel
 from agent.settings import Levers
 
@@ -137,3 +138,12 @@ def test_a_model_that_cannot_be_asked_leaves_what_was_adapted(bakery: Bakery) ->
     attempt = asked(bakery, ASKED, model, effort=replace(USUAL, sure=1.1))
     assert (attempt.status, attempt.sql, attempt.path) == ("answered", ADAPTED, "adapted")
     assert attempt.out_of_reach and "No model is here." in attempt.message
+
+
+def test_a_reply_that_was_cut_off_is_not_made_whole(bakery: Bakery) -> None:
+    cut = Reply("SELECT Name, Town, Name, Town", stop="length")
+    attempt = asked(
+        bakery, "Name and town of the bakers, please", ScriptedModel([cut, "SELECT Name, Town FROM Bakers"])
+    )
+    assert [draft.rule for draft in attempt.drafts] == ["cut", ""]
+    assert attempt.result is not None and len(attempt.result.rows) == 3

@@ -80,7 +80,7 @@ def test_a_model_that_writes_more_than_a_question_is_refused(home: Home, endpoin
 
 
 def test_a_mistake_goes_back_to_the_model_with_what_was_wrong(home: Home, endpoint: Endpoint) -> None:
-    drafts = ["SELECT COUNT(*) FROM Customer WHERE Country = 'Brazil'", COUNT_BRAZIL]
+    drafts = ["SELECT COUNT(*) FROM Visitors WHERE Country = 'Brazil'", COUNT_BRAZIL]
     endpoint.says = lambda _question, before: drafts[before]
     answer = home.ask(BRAZIL, "--no-memory")
     assert answer["status"] == "answered" and answer["rows"] == [[9]]
