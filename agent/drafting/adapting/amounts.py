@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from agent.drafting.adapting.calls import aggregates, call, counts_rows, is_call
 from agent.drafting.adapting.work import Misfit, Work, column_of, key_to, matching, parsed
+
+_HOW_MANY = re.compile(r"\b(?:how many|number of)\s+\Z", re.IGNORECASE)
 
 
 def fit_amounts(work: Work) -> None:
@@ -14,6 +18,8 @@ def fit_amounts(work: Work) -> None:
     new = [one for one in work.new.measures if one not in work.old.measures and one != work.spent]
     if not new:
         used = [one for one in old if matching(work, one)]
+        if len(used) == 1 and _count_rows(work, used[0]):
+            return
         work.bend(0.8 * len(used))
         return
     old = [one for one in old if matching(work, one)] or old
@@ -28,6 +34,32 @@ def fit_amounts(work: Work) -> None:
         work.bend(0.6, f"COUNT(*) became {new[0]}")
         return
     work.bend(1.2)
+
+
+def _count_rows(work: Work, before: str) -> bool:
+    """Count rows where an amount of rows was added up, where the question asks how many of a table there are."""
+    counted = _counted(work)
+    around = [node.parent for node in matching(work, before)]
+    figures = [node for node in around if node is not None and is_call(node, "SUM", "AVG")]
+    scopes = {id(node.find_ancestor(exp.Select)) for node in figures}
+    if counted is None or not figures or len(figures) < len(around) or len(scopes) != 1:
+        return False
+    for node in figures:
+        node.replace(call("COUNT", exp.Star()))
+    work.counted = counted
+    work.bend(0.6, f"{before} became COUNT(*)")
+    return True
+
+
+def _counted(work: Work) -> str | None:
+    """The table of `how many orders`, where nothing else is asked of amounts."""
+    if work.new.measures or work.new.distinct is not None or work.new.aggregates != {"COUNT"}:
+        return None
+    for link in work.now.chosen:
+        rows = link.kind == "table" or link.role in ("entity", "condition")
+        if rows and link.table and not link.verb and _HOW_MANY.search(work.now.question[: link.start]):
+            return link.table
+    return None
 
 
 def summed(work: Work, expression: str) -> exp.Expr:

@@ -49,6 +49,9 @@ def drop_unused(work: Work, used: Mapping[int, set[str]]) -> None:
     `used` are the tables used before, by the id of the SELECT.
     """
     for scope in work.tree.find_all(exp.Select):
+        if work.counted and counts_rows(scope) and work.counted not in sources_of(work, scope):
+            fresh = exp.Join(this=exp.Table(this=exp.to_identifier(work.counted, quoted=True)))
+            scope.set("joins", [*(scope.args.get("joins") or ()), fresh])
         for name in sorted(used.get(id(scope), set()) - tables_used(work, scope)):
             _drop(work, scope, name)
 
@@ -61,7 +64,7 @@ def _drop(work: Work, scope: exp.Select, name: str) -> None:
         t.name for t in [clause.this, *(join.this for join in joins)] if isinstance(t, exp.Table) and t.name != name
     ]
     counted = bool(counts_rows(scope))
-    if counted and name in work.lexicon.keys.grain([name, *others]):
+    if counted and name in ([work.counted] if work.counted else work.lexicon.keys.grain([name, *others])):
         return
     if not joins:
         fresh = sorted(tables_used(work, scope))

@@ -76,6 +76,8 @@ class Work:
         self.strain = 0.0
         self.spent = ""
         """An amount that became a filter, and is not shown."""
+        self.counted = ""
+        """The table whose rows are counted now, where others were."""
         self.settled: list[Thing] = []
         """Things asked about that stand in the tree already."""
         self.emptied: exp.Select | None = None
