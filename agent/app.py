@@ -510,7 +510,13 @@ class App:
         if not arm.schema:
             # What the guard says of a query names what the schema has.
             attempt = attempt.grown(drafts=tuple(replace(draft, problem=_DID_NOT_RUN) for draft in attempt.drafts))
-        return approach.prompt(attempt, self.material(understood, arm, other))
+        material = self.material(understood, arm, other)
+        if self.settings.levers.grammar and isinstance(self.model, LocalModel) and arm.schema:
+            from agent.drafting.loose import is_due, loosened
+
+            if is_due(attempt):
+                return loosened(attempt, approach.prompt(attempt.grown(drafts=()), material), lexicon=self.lexicon)
+        return approach.prompt(attempt, material)
 
     def material(self, understood: Understood, arm: Arm = MEMORY, other: Understood | None = None) -> Material:
         """What prompts are written from, read once for all drafts of a question."""

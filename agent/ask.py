@@ -46,7 +46,7 @@ class Craft:
 
     nearby: Callable[[Attempt], tuple[Recalled, ...]] = lambda _attempt: ()
     adapt: Callable[[Attempt], Iterable[Draft]] = lambda _attempt: ()
-    mend: Callable[[Attempt, str], tuple[str, tuple[str, ...]]] = lambda _attempt, sql: (sql, ())
+    mend: Callable[[Attempt, Draft], tuple[str, tuple[str, ...]]] = lambda _attempt, draft: (draft.sql, ())
     doubt: Callable[[Attempt, Draft], tuple[Doubt, ...]] = lambda _attempt, _draft: ()
     weigh: Callable[[Attempt], Attempt] = lambda attempt: attempt
 
@@ -110,7 +110,7 @@ def _judge(attempt: Attempt, draft: Draft, database: Database, craft: Craft) -> 
     cut = draft.reply.stop == "length"
     try:
         draft = replace(draft, sql=read_sql(draft.reply.text))
-        mended, notes = (draft.sql, ()) if cut else craft.mend(attempt, draft.sql)
+        mended, notes = (draft.sql, ()) if cut else craft.mend(attempt, draft)
         query = database.check(mended)
         draft = replace(draft, sql=query.sql, tables=query.tables, notes=(*draft.notes, *notes))
         draft = replace(draft, result=database.run(query))

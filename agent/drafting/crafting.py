@@ -54,7 +54,7 @@ class Crafting:
         return Craft(
             nearby=nearby if levers.adapt else usual.nearby,
             adapt=self.adapt if levers.adapt else usual.adapt,
-            mend=self.mend if levers.dialect or levers.names else usual.mend,
+            mend=self.mend if levers.dialect or levers.names or levers.grammar else usual.mend,
             doubt=self.doubt if levers.coverage else usual.doubt,
             weigh=self.weigh if levers.weigh else usual.weigh,
         )
@@ -88,11 +88,16 @@ class Crafting:
                 found[fitted.sql] = same.supported(strain=fitted.strain)
         return tuple(found.values())
 
-    def mend(self, attempt: Attempt, sql: str) -> tuple[str, tuple[str, ...]]:
+    def mend(self, attempt: Attempt, draft: Draft) -> tuple[str, tuple[str, ...]]:
+        """What a draft was meant to be: its joins where it was to be written without, functions and names put right."""
         from agent.drafting.mending import mend
 
+        lexicon, levers, sql = self.lexicon(), self.levers, draft.sql
+        if draft.prompt is not None and draft.prompt.grammar:
+            from agent.drafting.loose import completed
+
+            sql = completed(sql, lexicon=lexicon) or sql
         linked = attempt.understood.grounding.tables if attempt.understood else ()
-        lexicon, levers = self.lexicon(), self.levers
         return mend(
             sql, schema=lexicon.schema, linked=linked, dialect=levers.dialect, names=levers.names, lexicon=lexicon
         )

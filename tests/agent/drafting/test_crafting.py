@@ -15,7 +15,7 @@ from agent.database.skeleton import normalise, skeleton
 from agent.drafting.crafting import Crafting
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
-from agent.models.port import Reply
+from agent.models.port import Prompt, Reply, Turn
 from agent.settings import Levers
 from memory.episode import Episode
 from memory.recall import Recalled
@@ -128,6 +128,7 @@ def test_an_episode_is_read_once_for_as_long_as_the_lexicon_stays(reading: Readi
         ("adapt", {"nearby", "adapt"}),
         ("dialect", {"mend"}),
         ("names", {"mend"}),
+        ("grammar", {"mend"}),
         ("coverage", {"doubt"}),
         ("weigh", {"weigh"}),
         ("none", set()),
@@ -149,10 +150,20 @@ def test_nothing_is_done_where_the_schema_is_not_shown(reading: Reading) -> None
 def test_a_draft_is_mended_and_doubted_by_what_was_asked(reading: Reading) -> None:
     crafted = crafting(reading)
     attempt = reading.attempt()
-    sql, notes = crafted.mend(attempt, "SELECT prise FROM Breads WHERE Name = 'Poppy Roll'")
+    wrote = Draft(None, Reply("x"), sql="SELECT prise FROM Breads WHERE Name = 'Poppy Roll'")
+    sql, notes = crafted.mend(attempt, wrote)
     assert "Price" in sql and notes
     draft = Draft(None, Reply("x"), sql="SELECT Price FROM Breads")
     assert [doubt for doubt in crafted.doubt(attempt, draft) if "Poppy Roll" in doubt.text]
+
+
+def test_what_was_written_under_a_grammar_without_joins_gets_its_joins(reading: Reading) -> None:
+    crafted = crafting(reading, "grammar")
+    prompt = Prompt("", (Turn("user", "x"),), grammar='root ::= "x"')
+    loose = Draft(prompt, Reply("x"), sql='SELECT Breads.Name, SUM("Daily Sales".Pieces) GROUP BY Breads.Name')
+    sql, _ = crafted.mend(reading.attempt(), loose)
+    assert "JOIN" in sql and "FROM" in sql
+    assert crafted.mend(reading.attempt(), replace(loose, prompt=None))[0] == loose.sql
 
 
 def test_every_draft_that_ran_gets_a_confidence(reading: Reading, bakery_database: Database) -> None:
