@@ -30,7 +30,7 @@ _HUNDRED = Decimal(100)
 _ANY_ONE = re.compile(r"\b(?:an?|any|one|some|single)\s+\w+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
 _LINED_UP = re.compile(
-    r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+)\b"
+    r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+|(?:first|last) names?)\b"
     r"|\b(?:last|first)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
     re.IGNORECASE,
@@ -38,24 +38,6 @@ _LINED_UP = re.compile(
 _NAMES = re.compile(r"\b(?:first|last|full)(?:\s+and\s+last)?\s+names?\b", re.IGNORECASE)
 _SHARED = re.compile(
     r"\b(?:several|multiple|same|share[sd]?|duplicates?|more than (?:one|once)|twice(?! as)|in common|repeat\w*)\b",
-    re.IGNORECASE,
-)
-_THAN_AVERAGE = re.compile(
-    r"\bthan\s+(?:twice\s+|half\s+|double\s+)?(?:as\s+\w+\s+\w+\s+as\s+)?(?:the\s+|an?\s+|our\s+)?(?:\w+\s+)?average\b"
-    r"|\b(?:above|below)[\s-]average\b",
-    re.IGNORECASE,
-)
-_PERCENT = re.compile(r"%|\b(?:percent\w*|fractions?|proportions?|shares? of|what share|part of)\b", re.IGNORECASE)
-_UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
-_FEW = 2
-_NEAR = 20
-_HUNDRED = Decimal(100)
-_ANY_ONE = re.compile(r"\b(?:an?|any|one|some|single)\s+\w+", re.IGNORECASE)
-_BETWEEN = re.compile(r"\b(?:between|any|these|those)\s+(?:the\s+)?\Z", re.IGNORECASE)
-_LINED_UP = re.compile(
-    r"\b(?:sort\w*|order(?:ed)? by|rank\w*|from (?:the )?\w+ to (?:the )?\w+|(?:first|last) names?)\b"
-    r"|\b(?:last|first)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\b(?:first|last)[\s.?!]*\Z|,\s*\w+(?:\s\w+)?\s(?:first|last)\b",
     re.IGNORECASE,
 )
 
