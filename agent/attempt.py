@@ -93,7 +93,8 @@ class Draft:
     broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
     written. `origin` says who wrote it: the model, code that adapted `episode` (its id), or a habit. `notes` are what
     code changed in what was written, in words; `doubts` what of the question the query leaves out or makes up.
-    `strain` is how far an adapted query was bent, 0 for other literals only; `support` how many episodes gave it.
+    `strain` is how far an adapted query was bent, 0 for other literals only; `support` how many episodes gave it, and
+    `bent` how far each of them was, by its id, `episode` first. Where several did, `strain` is that of the least bent.
     `confidence` is the chance in [0, 1] that the result is right, None where it was not weighed.
     """
 
@@ -110,11 +111,13 @@ class Draft:
     doubts: tuple[Doubt, ...] = ()
     strain: float = 0.0
     support: int = 1
+    bent: tuple[tuple[str, float], ...] = ()
     confidence: float | None = None
 
-    def supported(self, *, strain: float) -> Draft:
+    def supported(self, episode: str, *, strain: float) -> Draft:
         """The same draft, given by another episode as well, which had to be bent so far for it."""
-        return replace(self, support=self.support + 1, strain=min(self.strain, strain))
+        bent = (*(self.bent or ((self.episode, self.strain),)), (episode, strain))
+        return replace(self, support=self.support + 1, strain=min(self.strain, strain), bent=bent)
 
     @property
     def complaint(self) -> str:

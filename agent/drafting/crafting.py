@@ -83,9 +83,10 @@ class Crafting:
                     episode=str(recalled.episode.id),
                     notes=fitted.notes,
                     strain=fitted.strain,
+                    bent=((str(recalled.episode.id), fitted.strain),),
                 )
             else:
-                found[fitted.sql] = same.supported(strain=fitted.strain)
+                found[fitted.sql] = same.supported(str(recalled.episode.id), strain=fitted.strain)
         return tuple(found.values())
 
     def mend(self, attempt: Attempt, draft: Draft) -> tuple[str, tuple[str, ...]]:

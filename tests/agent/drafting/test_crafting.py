@@ -90,8 +90,13 @@ def test_a_recalled_query_is_adapted_to_a_draft_that_says_from_what_and_how(read
 
 def test_the_same_query_from_two_episodes_is_one_draft_with_more_support(reading: Reading) -> None:
     alone = drafts(crafting(reading), reading.attempt(PRICE))[0]
-    [draft] = drafts(crafting(reading), reading.attempt(FLOUR, PRICE, COST))
+    attempt = reading.attempt(FLOUR, PRICE, COST)
+    [draft] = drafts(crafting(reading), attempt)
     assert draft.sql == alone.sql
+    ids = [str(recalled.episode.id) for recalled in attempt.nearby]
+    assert draft.episode == ids[0] and [episode for episode, _ in draft.bent] == ids
+    strains = [strain for _, strain in draft.bent]
+    assert strains[0] > 0 == strains[1] == strains[2], "each keeps how far it was bent"
     assert draft.support == alone.support + 2
     assert draft.strain == 0, "the least bent of them counts"
 
