@@ -332,7 +332,7 @@ class App:
             craft=self.crafting.craft(partial(self.nearby, arm=arm, other=other), schema=arm.schema),
         ):
             if grown.wants_draft:
-                self.get_model_ready()
+                self._ready_for(grown)
             yield grown
 
     @cached_property
@@ -514,8 +514,9 @@ class App:
         if self.settings.levers.grammar and isinstance(self.model, LocalModel) and arm.schema:
             from agent.drafting.loose import is_due, loosened
 
-            if is_due(attempt):
-                return loosened(attempt, approach.prompt(attempt.grown(drafts=()), material), lexicon=self.lexicon)
+            fresh = approach.prompt(attempt.grown(drafts=()), material)
+            if is_due(attempt) and (loose := loosened(attempt, fresh, lexicon=self.lexicon)).grammar:
+                return loose
         return approach.prompt(attempt, material)
 
     def material(self, understood: Understood, arm: Arm = MEMORY, other: Understood | None = None) -> Material:
@@ -544,6 +545,16 @@ class App:
             shape=shape,
             lessons=lessons,
         )
+
+    def _ready_for(self, attempt: Attempt) -> None:
+        """Load the model while memories are recalled and adapted; fetch it only once its draft is wanted.
+
+        What was adapted is an answer also where the model cannot be had.
+        """
+        fetched = not isinstance(self.model, LocalModel) or needs_pull(self.model, folder=self.settings.models) is None
+        if attempt.approach or fetched:
+            with suppress(*((ModelError,) if attempt.result is not None else ())):
+                self.get_model_ready()
 
     def get_model_ready(self) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled.

@@ -86,9 +86,7 @@ def ask(
         attempt = attempt.taking(chosen)
         journal.start(attempt)
         attempt = attempt.grown(nearby=craft.nearby(attempt))
-        for draft in craft.adapt(attempt):
-            attempt = attempt.drafted(_judge(attempt, draft, database, craft))
-        attempt = craft.weigh(attempt)
+        attempt = craft.weigh(_adapted(attempt, database, craft, clock))
     yield attempt
     while attempt.wants_draft:
         try:
@@ -101,6 +99,16 @@ def ask(
     attempt = attempt.concluded().grown(total_seconds=clock() - began)
     journal.settle(attempt)
     yield attempt
+
+
+def _adapted(attempt: Attempt, database: Database, craft: Craft, clock: Callable[[], float]) -> Attempt:
+    """The attempt with what nearby episodes give, as long as there is time and the database is there."""
+    ends = clock() + attempt.effort.seconds
+    for draft in craft.adapt(attempt):
+        attempt = attempt.drafted(_judge(attempt, draft, database, craft))
+        if clock() > ends or (attempt.last and attempt.last.rule in OUTAGES):
+            break
+    return attempt
 
 
 def _judge(attempt: Attempt, draft: Draft, database: Database, craft: Craft) -> Draft:

@@ -28,13 +28,15 @@ class Effort:
     """How much is done for one answer.
 
     `sure` is the confidence from which on no model is asked; above 1 it always is. `drafts` are the most that the
-    model writes: one draft and its repairs, or several that vote. `adapted` are the most episodes that are adapted.
+    model writes: one draft and its repairs, or several that vote. `adapted` are the most episodes that are adapted,
+    in at most so many `seconds`, less than one query's deadline over.
     """
 
     name: Think
     sure: float
     drafts: int
     adapted: int
+    seconds: float = 5.0
 
 
 EFFORTS: tuple[Effort, ...] = (
@@ -224,10 +226,17 @@ class Attempt:
         return self.answer.confidence if self.answer and self.answer.result is not None else None
 
     def _best(self, drafts: Sequence[Draft]) -> Draft | None:
-        """The most likely of some drafts; where none was weighed the one that most others agree with."""
+        """The most likely of some drafts; of equals the one with the fewest doubts, then the earliest.
+
+        Where none was weighed fewest doubts come first, then what a model wrote, then what most agree with.
+        """
         if any(draft.confidence is not None for draft in drafts):
-            return max(drafts, key=lambda draft: draft.confidence or 0.0)
-        return max(drafts, key=self.agreeing, default=None)
+            return max(drafts, key=lambda draft: (draft.confidence or 0.0, -len(draft.doubts)))
+
+        def worth(draft: Draft) -> tuple[int, bool, int, float]:
+            return -len(draft.doubts), draft.origin == "model", self.agreeing(draft), -draft.strain
+
+        return max(drafts, key=worth, default=None)
 
     def agreeing(self, draft: Draft) -> int:
         """How many drafts gave the result of this one, itself included; 0 where it has none."""
@@ -281,6 +290,9 @@ class Attempt:
         answer, last = self.answer, self.last
         if answer is None or last is None:
             return replace(self, status="failed", message="No draft was made.")
+        declined = self.written[-1].reply.declined if self.written else None
+        if declined and all(draft.result is None for draft in self.written):
+            return replace(self, status="abstained", message=declined)
         if answer.result is not None:
             away = last.rule in OUTAGES
             told = filter(None, (self._vote(answer), _cut(answer.result), last.problem if away else ""))

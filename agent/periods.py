@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import zip_longest
 from typing import Literal
 
 from agent.keys import qualified
@@ -65,7 +64,18 @@ _DAY_BEFORE = re.compile(
     r"(?<![\d.,-])(?P<day>(?P<d>\d{1,2})(?:st|nd|rd|th)?)\s*(?:to|until|till|through|and|-|\u2013|bis|und)\s*(?:the\s+)?\Z",
     re.IGNORECASE,
 )
-_JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or|&|to|until|till|through|plus|-|\u2013|bis|und))\s*", re.IGNORECASE)
+_JOINED = re.compile(
+    r"\s*(?:,|,?\s*(?:and|or|&|plus|und|(?P<to>to|until|till|through|-|\u2013|bis)))\s*", re.IGNORECASE
+)
+_MONTH_BEFORE = re.compile(
+    rf"\b(?P<atom>{_M.format('mn')})\s*(?:,|,?\s*(?:and|or|&|plus|to|until|till|through|-|\u2013|und|bis))\s*\Z",
+    re.IGNORECASE,
+)
+_QUARTER_BEFORE = re.compile(
+    r"(?P<atom>\bQ(?P<q>[1-4])|\b(?P<o>first|second|third|fourth|1st|2nd|3rd|4th)(?:\s+quarter)?)"
+    r"\s*(?:,|,?\s*(?:and|or|&|plus|to|until|till|through|-|\u2013))\s*(?:the\s+)?\Z",
+    re.IGNORECASE,
+)
 _APART = re.compile(
     r"\b(?:differ(?:s|ed|ences?)?\b|how\s+different|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE
 )
@@ -127,8 +137,15 @@ def moments(question: str) -> tuple[Moment, ...]:
         day = _day_before(question, moment)
         if day is not None and free(day.start, day.end):
             found.append(day)
+        other = _quarter_before(question, moment) or _month_before(question, moment)
+        while other is not None and free(other.start, other.end):
+            found.append(other)
+            other = _quarter_before(question, other) or _month_before(question, other)
     found.sort(key=lambda moment: moment.start)
-    return tuple(_with_year(question, here, after) for here, after in zip_longest(found, found[1:]))
+    whole: list[Moment] = []
+    for here in reversed(found):
+        whole.append(_with_year(question, here, whole[-1] if whole else None))
+    return tuple(reversed(whole))
 
 
 def _day_before(question: str, moment: Moment) -> Moment | None:
@@ -142,14 +159,42 @@ def _day_before(question: str, moment: Moment) -> Moment | None:
     return Moment(*match.span("day"), match["day"], "date", since.isoformat(), since, since + timedelta(days=1))
 
 
+def _quarter_before(question: str, moment: Moment) -> Moment | None:
+    """The `Q1` of `in Q1 and Q2 1997`: a quarter of the year that is named only once."""
+    if moment.grain != "quarter" or moment.since is None:
+        return None
+    match = _QUARTER_BEFORE.search(question[: moment.start])
+    if match is None:
+        return None
+    number = int(match["q"] or _ORDINAL[match["o"].lower()])
+    since = date(moment.since.year, 3 * number - 2, 1)
+    value = f"{since.year}-Q{number}"
+    return Moment(*match.span("atom"), match["atom"], "quarter", value, since, _later(since.year, since.month, 3))
+
+
+def _month_before(question: str, moment: Moment) -> Moment | None:
+    """The `June` of `in May, June and July 1997`, whose year is found when the list is read."""
+    match = _MONTH_BEFORE.search(question[: moment.start]) if moment.grain == "month" else None
+    if match is None or (match["mn"].lower() in {"may", "mar"} and match["mn"][0].islower()):
+        return None
+    number = _MONTH_NUMBER[match["mn"].lower()]
+    return Moment(*match.span("atom"), match["atom"], "month", f"{number:02d}", None, None)
+
+
 def _with_year(question: str, here: Moment, after: Moment | None) -> Moment:
-    """The `May` of `in May and June 1997` is that of the same year."""
+    """The `May` of `in May and June 1997` is of the same year.
+
+    The first month of `December to January 1998` is of the year before, and so is that of `in November and January
+    1998`. A list is read from its end, so that each month finds the year of the next.
+    """
     if here.grain != "month" or here.since is not None or after is None or after.since is None:
         return here
-    if after.grain != "month" or not _JOINED.fullmatch(question[here.end : after.start]):
+    joined = _JOINED.fullmatch(question[here.end : after.start])
+    if after.grain != "month" or joined is None:
         return here
     month = int(here.value)
-    year = after.since.year - (month > after.since.month)
+    over = month > after.since.month and (joined["to"] is not None or (month > 9 and after.since.month < 3))
+    year = after.since.year - over
     return replace(here, value=f"{year}-{month:02d}", since=date(year, month, 1), until=_later(year, month, 1))
 
 
@@ -172,7 +217,7 @@ def periods(question: str, found: Sequence[Moment]) -> tuple[Period, ...]:
         lead = _RANGE_START.search(question[: here.start])
         middle = question[here.end : following.start] if following else ""
         ranged = following is not None and _RANGE_MIDDLE.match(middle) is not None and here.since is not None
-        if ranged and following is not None and not apart and (lead or middle.strip() not in {"and"}):
+        if ranged and following is not None and not apart and (lead or middle.split() not in (["and"], ["and", "the"])):
             start = lead.start() if lead else here.start
             result.append(Period(start, following.end, question[start : following.end], here.since, following.until))
             place += 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent.attempt import EFFORTS, USUAL
+from agent.attempt import EFFORTS, USUAL, Doubt
 from agent.journal import body_of, fired
 from agent.models.port import Reply
 from agent.models.recorded import ScriptedModel
@@ -147,3 +147,36 @@ def test_a_reply_that_was_cut_off_is_not_made_whole(bakery: Bakery) -> None:
     )
     assert [draft.rule for draft in attempt.drafts] == ["cut", ""]
     assert attempt.result is not None and len(attempt.result.rows) == 3
+
+
+def test_of_drafts_with_one_result_the_one_without_a_doubt_is_shown(bakery: Bakery) -> None:
+    teach(bakery, "Which bread is the dearest?", "SELECT Name FROM Breads ORDER BY Price DESC LIMIT 1")
+    teach(bakery)
+    attempt = asked(bakery, ASKED, ScriptedModel([]), effort=FAST)
+    [first, *_] = attempt.drafts
+    doubted = replace(first, doubts=(Doubt("value", "it is not said"),), confidence=0.9)
+    clean = replace(first, sql="SELECT 1", confidence=0.9)
+    assert attempt.grown(drafts=(doubted, clean)).sql == "SELECT 1"
+
+
+def test_without_weighing_the_word_of_the_model_counts_more_than_what_was_adapted(bakery: Bakery) -> None:
+    teach(bakery)
+    model = ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town = 'Graz' OR Town = 'Gratz' OR BakerID = 1"])
+    attempt = asked(bakery, ASKED, model, levers=Levers.read("adapt"))
+    assert (attempt.path, attempt.confidence) == ("model", None)
+
+
+def test_a_model_that_says_it_cannot_be_answered_is_believed_over_what_was_adapted(bakery: Bakery) -> None:
+    teach(bakery)
+    model = ScriptedModel([Reply("", declined="There are no towns.")])
+    attempt = asked(bakery, ASKED, model, effort=DEEP)
+    assert (attempt.status, attempt.message) == ("abstained", "There are no towns.")
+
+
+def test_adapting_ends_with_its_time(bakery: Bakery) -> None:
+    teach(bakery)
+    teach(bakery, "How many breads are there?", "SELECT COUNT(*) FROM Breads")
+    whole = asked(bakery, ASKED, ScriptedModel(["SELECT 1"] * 3), effort=DEEP)
+    cut = asked(bakery, ASKED, ScriptedModel(["SELECT 1"] * 3), effort=replace(DEEP, seconds=0.0))
+    assert len([one for one in whole.drafts if one.origin == "adapted"]) > 1
+    assert len([one for one in cut.drafts if one.origin == "adapted"]) == 1

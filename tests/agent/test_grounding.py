@@ -155,6 +155,17 @@ def test_periods_filter_the_date_column_of_the_dialect(northwind: Lexicon) -> No
         ("orders in May and June 1997", [("1997-05-01", "1997-06-01"), ("1997-06-01", "1997-07-01")]),
         ("orders from May to June 1997", [("1997-05-01", "1997-07-01")]),
         ("orders in November and January 1998", [("1997-11-01", "1997-12-01"), ("1998-01-01", "1998-02-01")]),
+        ("orders in April or March 1998", [("1998-04-01", "1998-05-01"), ("1998-03-01", "1998-04-01")]),
+        (
+            "orders in May, June and July 1997",
+            [("1997-05-01", "1997-06-01"), ("1997-06-01", "1997-07-01"), ("1997-07-01", "1997-08-01")],
+        ),
+        ("orders in Q1 and Q2 1997", [("1997-01-01", "1997-04-01"), ("1997-04-01", "1997-07-01")]),
+        (
+            "orders of the first and second quarter of 1997",
+            [("1997-01-01", "1997-04-01"), ("1997-04-01", "1997-07-01")],
+        ),
+        ("orders that may and June 1998", [("1998-06-01", "1998-07-01")]),
         ("orders in May, and what was shipped in June 1997", [(None, None), ("1997-06-01", "1997-07-01")]),
         (
             "the difference between March 1997 and March 1998",
