@@ -53,6 +53,18 @@ def counts(case: Case) -> Iterator[str]:
         outer = case.tree if isinstance(case.tree, exp.Select) else None
         if outer is not None and case.result is not None and len(case.result.rows) > 1:
             yield "the question asks for one number, the query gives one row per group"
+    elif case.kind == "count" and plain and len(case.answers) == 1 and _is_list(case, first):
+        yield "the question asks how many, the query lists them (COUNT)"
+
+
+def _is_list(case: Case, select: exp.Select) -> bool:
+    """Whether rows come out as they are stored, several of them or in several columns."""
+    if any(is_aggregate(node) or isinstance(node, exp.Window) for one in select.expressions for node in one.walk()):
+        return False
+    result = case.result
+    if result is None:
+        return len(select.expressions) > 1
+    return len(result.rows) > 1 or (bool(result.rows) and len(result.columns) > 1)
 
 
 def truths(case: Case) -> Iterator[str]:

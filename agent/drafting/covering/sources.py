@@ -12,6 +12,9 @@ from agent.drafting.literals import Column
 from agent.wording import is_plural
 
 _PAIRS = re.compile(r"\b(?:each pair|every pair|pairs of|in pairs|all pairs)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(
+    r"\b(?:how many|(?:the )?number of)\s+(?:of (?:our|the|all)\s+|(?:different|distinct|unique)\s+)*", re.IGNORECASE
+)
 _ON_ORDER = re.compile(r"\b(?:on|in)\s+\Z", re.IGNORECASE)
 
 
@@ -99,13 +102,40 @@ def fan_out(case: Case) -> Iterator[str]:
                 continue
             if isinstance(node.expressions[0], exp.Distinct):
                 continue
-            yield from _multiplied(case, select, node, read)
+            yield from _multiplied(case, node, _added(case, select, node, read), read)
 
 
-def _multiplied(case: Case, select: exp.Select, call: exp.Anonymous, read: list[str]) -> Iterator[str]:
+def _added(case: Case, select: exp.Select, call: exp.Anonymous, read: list[str]) -> set[str]:
+    """The tables whose values are added up, or whose rows the question asks to count; none where that is unknown."""
+    if isinstance(call.expressions[0], exp.Star):
+        counted = _asked_for(case)
+        shown = call.find_ancestor(exp.Having, exp.Where, exp.Order) is None
+        return {counted} if counted in read and shown and not _is_each(case, select, counted) else set()
     columns = [case.names.column(one) for one in own_columns(call.expressions[0])]
-    homes = {column[0] for column in columns if column is not None}
-    if not homes or None in columns or not homes <= set(read):
+    return set() if None in columns else {column[0] for column in columns if column is not None}
+
+
+def _asked_for(case: Case) -> str:
+    """The table whose rows are counted: what stands behind `how many`, with at most a word or two between."""
+    match = _HOW_MANY.search(case.question) if case.kind in ("count", "by_group") else None
+    link = next((one for one in case.asked if one.start >= match.end()), None) if match is not None else None
+    if link is None or match is None or link.verb or (link.kind != "table" and link.role != "entity"):
+        return ""
+    between = case.question[match.end() : link.start].split()
+    return link.table or "" if len(between) <= 1 else ""
+
+
+def _is_each(case: Case, select: exp.Select, table: str) -> bool:
+    """Whether the rows are grouped by those of a table, so that what belongs to each of them is counted."""
+    group = select.args.get("group")
+    columns = [case.names.column(one) for one in group.expressions] if group is not None else []
+    known = [column for column in columns if column is not None]
+    naming = any(column[0] == table and (case.is_key(column) or column in case.lexicon.naming) for column in known)
+    return naming or any(case.keyed(column) == table for column in known)
+
+
+def _multiplied(case: Case, call: exp.Anonymous, homes: set[str], read: list[str]) -> Iterator[str]:
+    if not homes or not homes <= set(read):
         return
     reached = set(homes)
     waiting = list(homes)
@@ -115,7 +145,8 @@ def _multiplied(case: Case, select: exp.Select, call: exp.Anonymous, read: list[
             if column[0] == here and referred[0] not in reached:
                 reached.add(referred[0])
                 waiting.append(referred[0])
-    below = [table for table in read if table not in reached and not _is_pinned(case, select, table)]
+    below = [table for table in read if table not in reached and not _is_pinned(case, table)]
+    below.sort(key=lambda table: all(there[0] not in reached for c, there in case.refers.items() if c[0] == table))
     if below:
         called = call.sql()
         yield (
@@ -124,7 +155,7 @@ def _multiplied(case: Case, select: exp.Select, call: exp.Anonymous, read: list[
         )
 
 
-def _is_pinned(case: Case, select: exp.Select, table: str) -> bool:
+def _is_pinned(case: Case, table: str) -> bool:
     """Whether conditions leave at most one row of a table for each of the others."""
     known = next((one for one in case.lexicon.schema.tables if one.name == table), None)
     if known is None:
