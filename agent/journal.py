@@ -9,7 +9,7 @@ from typing import Any
 from agent.attempt import Attempt, Understood, agree
 from agent.database.fingerprint import fingerprint
 from agent.database.skeleton import skeleton
-from agent.learning.mistakes import lessons_of
+from agent.learning.mistakes import lessons_of, written
 from memory.ledger import Ledger, Transaction
 from memory.lessons import Lessons
 from procedural.synapse import Target
@@ -90,6 +90,9 @@ def body_of(
                 "rule": draft.rule,
                 "origin": draft.origin,
                 "episode": draft.episode,
+                "strain": draft.strain,
+                "support": draft.support,
+                "bent": [[episode, strain] for episode, strain in draft.bent],
                 "notes": list(draft.notes),
                 "doubts": [[doubt.rule, doubt.text] for doubt in draft.doubts],
                 "confidence": draft.confidence,
@@ -119,17 +122,32 @@ def fired(body: Mapping[str, Any]) -> tuple[Target, ...]:
     Where the answer was adapted, the episodes fired whose adapted queries gave it, and the approach only if a draft of
     the model gave it as well. Nothing did where the model was never shown anything, as when none could be reached.
     """
-    path, drafts = body.get("path"), body.get("drafts", ())
-    if path == "model" and not drafts:
+    path = body.get("path")
+    if path == "model" and not written(body):
         return ()
-    wrote = path != "adapted" or any(draft["origin"] == "model" and draft["agrees"] for draft in drafts)
+    wrote = path != "adapted" or any(draft["agrees"] for draft in written(body))
     targets = [Target("approach", body["approach"])] if body.get("approach") and wrote else []
     targets += [Target("skeleton", body["skeleton"])] if body.get("skeleton") else []
     targets += [Target("habit", body["habit"])] if body.get("habit") else []
     if path == "adapted":
-        gave = (draft["episode"] for draft in drafts if draft["episode"] and draft["agrees"])
-        return (*targets, *(Target("episode", episode) for episode in dict.fromkeys(gave)))
+        return (*targets, *(Target("episode", episode) for episode in strains(body)))
     return (*targets, *(Target("episode", memory["episode"]) for memory in body.get("recalled", ())))
+
+
+def strains(body: Mapping[str, Any]) -> dict[str, float]:
+    """The episodes whose adapted queries gave the answer of a settled attempt, and how far each was bent for it.
+
+    What was written before that was written down counts as not bent.
+
+    >>> strains({"drafts": [{"episode": "e1", "agrees": True, "bent": [["e1", 0.5], ["e2", 0.0]]}]})
+    {'e1': 0.5, 'e2': 0.0}
+    """
+    found: dict[str, float] = {}
+    for draft in body.get("drafts", ()):
+        if draft.get("episode") and draft["agrees"]:
+            for episode, strain in draft.get("bent") or [[draft["episode"], draft.get("strain", 0.0)]]:
+                found[episode] = min(strain, found.get(episode, strain))
+    return found
 
 
 def _read(attempt: Attempt) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from agent.attempt import OUTAGES, Understood
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.database.skeleton import skeleton
 from agent.journal import fired
-from agent.learning.feedback import asked_alike
+from agent.learning.feedback import asked_alike, blamed
 from agent.learning.hard import golds_for, seeded, stayed_at_zero, stubborn
 from agent.learning.judging import Verdict
 from agent.learning.mistakes import one_spelling
@@ -26,7 +26,7 @@ from memory.ledger import Ledger, Transaction
 from memory.lessons import Lesson, Lessons
 from procedural.forgetting import is_failing
 from procedural.store import SynapseStore
-from procedural.synapse import Synapse, prunable
+from procedural.synapse import Synapse, Target, prunable
 
 FEWEST_LOOKED_AT = 3
 """So many of a bucket's newest answers are looked at, however many epochs they are from."""
@@ -81,6 +81,7 @@ class Suspect:
     """An episode that fired in wrong answers of its own bucket in a run: in how many, first in which epoch.
 
     `helped` counts the right answers of the run in which it fired. `followed`: a newest wrong answer has its shape.
+    `is_blamed`: a newest wrong answer speaks against it, which one does not that a habit or a bent query of it gave.
     """
 
     episode: Episode
@@ -88,6 +89,7 @@ class Suspect:
     first: int
     helped: int
     followed: bool
+    is_blamed: bool
 
     @property
     def evidence(self) -> str:
@@ -120,7 +122,9 @@ class Care:
     dialect: str
     vouched: Sequence[Pair] = ()
     _by_question: dict[str, list[Pair]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _shown: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _shown: dict[str, tuple[frozenset[str], frozenset[str]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _shapes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
     _verdicts: dict[UUID, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -169,7 +173,9 @@ class Care:
                     str(episode.id) in self._episodes_shown(step.attempt) and self._shape(step) == episode.skeleton
                     for step in wrong_now
                 )
-                suspect = Suspect(episode, len(wrong), steps[wrong[0]].epoch, len(shown) - len(wrong), followed)
+                is_blamed = any(str(episode.id) in self._episodes_blamed(step.attempt) for step in wrong_now)
+                first, helped = steps[wrong[0]].epoch, len(shown) - len(wrong)
+                suspect = Suspect(episode, len(wrong), first, helped, followed, is_blamed)
                 found.append((wrong[0], suspect))
         return tuple(suspect for _, suspect in sorted(found, key=lambda one: one[0]))
 
@@ -199,8 +205,8 @@ class Care:
         if wrong or not keeps_failing(run, bucket, synapses):
             return
         spent = {one.target for one in synapses if one.target_kind == "episode" and _gives_up(one)}
-        blamed = [one for one in suspects if one not in verdicts and str(one.episode.id) in spent]
-        for one in [one for one in blamed if one.followed] or blamed:
+        guilty = [one for one in suspects if one not in verdicts and one.is_blamed and str(one.episode.id) in spent]
+        for one in [one for one in guilty if one.followed] or guilty:
             yield one.forgotten(f"{one.evidence}; {_told(newest(run, bucket))}."), None
 
     def _lesson(self, run: Run, episode: Episode, verdict: Verdict) -> Lesson:
@@ -303,12 +309,23 @@ class Care:
 
     def _episodes_shown(self, attempt: str) -> frozenset[str]:
         """Ids of the episodes that fired in a settled attempt."""
+        return self._episodes_of(attempt)[0]
+
+    def _episodes_blamed(self, attempt: str) -> frozenset[str]:
+        """Ids of those of them that it speaks against, were it wrong."""
+        return self._episodes_of(attempt)[1]
+
+    def _episodes_of(self, attempt: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Ids of the episodes that fired in a settled attempt, and of those to blame if it is wrong; read once."""
         if attempt not in self._shown:
             record = self.ledger.attempt(attempt)
-            body = record.settled if record else None
-            targets = fired(body) if body else ()
-            self._shown[attempt] = frozenset(one.name for one in targets if one.kind == "episode")
+            body = (record.settled if record else None) or {}
+            self._shown[attempt] = _episodes(fired(body)), _episodes(blamed(body, ()))
         return self._shown[attempt]
+
+
+def _episodes(targets: Iterable[Target]) -> frozenset[str]:
+    return frozenset(one.name for one in targets if one.kind == "episode")
 
 
 def _asked(question: str) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent.attempt import OUTAGES
 from agent.database.fingerprint import fingerprint
 from agent.database.result import Result
 from agent.database.skeleton import normalise, skeleton
-from agent.journal import fired
-from agent.learning.mistakes import lessons_from_person
+from agent.journal import fired, strains
+from agent.learning.mistakes import lessons_from_person, written
 from memory.episode import Episode, episode_id
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.lessons import Lessons
@@ -23,6 +24,9 @@ Verdict = Literal["good", "bad", "corrected"]
 
 
 _MOST_NAMED = 3
+
+_BENT = 0.1
+"""A wrong adapted query whose episode was bent further than this says nothing against the episode."""
 
 HabitOf = Callable[[Mapping[str, Any], str], str]
 """Names the habit that the question of a settled attempt's body and an SQL belong to, or gives `""`."""
@@ -197,14 +201,23 @@ def asked_alike(question: str) -> str:
 
 
 def blamed(body: Mapping[str, Any], wrong: Iterable[str]) -> tuple[Target, ...]:
-    """What is weakened for a wrong answer: all that fired; of the episodes that a habit replayed only those in `wrong`.
+    """What is weakened for a wrong answer: all that fired, and the approach that led there as well.
 
-    With its own literals such an episode may be right.
+    Of the episodes that a habit replayed, or that were bent to give the answer, only those in `wrong`: as it was
+    verified, such an episode may be right. Beside an adapted answer the approach is blamed if its draft said the same
+    or none of its drafts ran; with another result it may have been right.
     """
-    guilty, names = fired(body), set(wrong)
-    if body.get("path") != "habit":
+    names, path, strain = set(wrong), body.get("path"), strains(body)
+
+    def spared(episode: str) -> bool:
+        return episode not in names and (path == "habit" or (path == "adapted" and strain[episode] > _BENT))
+
+    guilty = tuple(target for target in fired(body) if target.kind != "episode" or not spared(target.name))
+    if path != "adapted" or not body.get("approach"):
         return guilty
-    return tuple(target for target in guilty if target.kind != "episode" or target.name in names)
+    drafts = [draft for draft in written(body) if draft["rule"] not in OUTAGES]
+    nothing_ran = all(draft["problem"] or not draft["sql"] for draft in drafts)
+    return (Target("approach", body["approach"]), *guilty) if drafts and nothing_ran else guilty
 
 
 def move_weights(

@@ -20,17 +20,20 @@ def lessons_of(attempt: str, body: Mapping[str, Any], *, dialect: str) -> tuple[
     """What a settled attempt teaches by itself: its drafts that did not run by mistake, each with the query that did.
 
     The fix is the model's own: it mends a query that does not run, and nobody said that it is right. Nothing comes
-    of an attempt without an answer, or of a draft that was refused for what it would do.
+    of an attempt without an answer that the model wrote, or of a draft that was refused for what it would do.
 
-    >>> drafts = [{"sql": "SELECT Nme FROM Breads", "problem": "No column Nme.", "rule": "unknown_column"}]
-    >>> asked = {"bucket": "b", "masked": "m", "question": "q", "drafts": drafts, "sql": "SELECT Name FROM Breads"}
+    >>> wrong = {"sql": "SELECT Nme FROM Breads", "problem": "No column Nme.", "rule": "unknown_column"}
+    >>> ran = {"sql": "SELECT Name FROM Breads", "problem": "", "rule": "", "agrees": True}
+    >>> asked = {"bucket": "b", "masked": "m", "question": "q", "drafts": [wrong, ran], "sql": ran["sql"]}
     >>> [(one.wrong_sql, one.problem, one.fix_sql) for one in lessons_of("a1", asked, dialect="sqlite")]
     [('SELECT Nme FROM Breads', 'No column Nme.', 'SELECT Name FROM Breads')]
     """
     wrong = dict(_mistakes(body, dialect)) if body.get("sql") else {}
-    if not wrong:
+    own = [draft["sql"] for draft in written(body) if draft.get("agrees")] if wrong else []
+    if not own:
         return ()
-    return _told(body, wrong, fix=normalise(body["sql"], dialect), origin=f"attempt:{attempt}")
+    fix = body["sql"] if body["sql"] in own else own[0]
+    return _told(body, wrong, fix=normalise(fix, dialect), origin=f"attempt:{attempt}")
 
 
 def lessons_from_person(
@@ -69,10 +72,15 @@ def _told(body: Mapping[str, Any], wrong: Mapping[str, str], *, fix: str, origin
     )
 
 
+def written(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The drafts of the model in a settled attempt."""
+    return tuple(draft for draft in body.get("drafts", ()) if draft.get("origin", "model") == "model")
+
+
 def _mistakes(body: Mapping[str, Any], dialect: str) -> Iterator[tuple[str, str]]:
     """The queries of the model that did not run by mistake, each with the problem that it was shown."""
-    for draft in body.get("drafts", ()):
-        if draft["sql"] and draft["rule"] in MISTAKES and draft.get("origin", "model") == "model":
+    for draft in written(body):
+        if draft["sql"] and draft["rule"] in MISTAKES:
             yield one_spelling(draft["sql"], dialect), draft["problem"]
 
 

@@ -151,7 +151,7 @@ class Learner:
             entry.remember(episode)
         Lessons(self.journal.ledger).drop(entry, episode.id, f"right in {self.run}")
         shown = {str(one.episode.id) for one in attempt.recalled}
-        told = attempt.path == "model" and any(str(one.id) in shown for one in own)
+        told = attempt.path != "habit" and any(str(one.id) in shown for one in own)
         earned = [one for one in fired(body) if not (told and one.kind == "approach")]
         if entry.is_active(episode.id):
             earned.append(Target("episode", str(episode.id)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent.journal import body_of, fired
 from agent.models.port import Reply, Usage
 from agent.models.recorded import ScriptedModel
+from agent.settings import Levers
 
 if TYPE_CHECKING:
     from agent.attempt import Attempt
@@ -60,6 +61,32 @@ def test_everything_about_the_attempt_is_in_it(bakery: Bakery) -> None:
     assert written["result"]["rows"] == 3 and len(written["result"]["fingerprint"]) == 64
     assert written["usage"] == {"input": 12, "output": 5, "cache_read": 0, "cache_write": 0, "cost_usd": 0.0}
     assert written["seconds"] == {"total": attempt.total_seconds, "recall": attempt.recall_seconds}
+
+
+def test_of_an_adapted_draft_every_episode_that_gave_it_is_kept_with_how_far_it_was_bent(bakery: Bakery) -> None:
+    told = {
+        "What is the flour of the Rye Loaf?": "SELECT Flour FROM Breads WHERE Name = 'Rye Loaf'",
+        "What is the price of the Spelt Ring?": "SELECT Price FROM Breads WHERE Name = 'Spelt Ring'",
+    }
+    for question, sql in told.items():
+        bakery.teacher.take(bakery.ask(question, sql).id, "good")
+    bakery.remember(())
+    model = ScriptedModel(["SELECT Nme FROM Breads"] * 2)
+    *_, attempt = bakery.asking("What is the price of the Poppy Roll?", model, levers=Levers.read("adapt"))
+    written = body(bakery, attempt)
+    draft = next(one for one in written["drafts"] if one["origin"] == "adapted")
+    assert (draft["support"], draft["strain"]) == (2, 0.0)
+    kept = {episode.question: str(episode.id) for episode in bakery.ledger.episodes()}
+    flour, price = (kept[question] for question in told)
+    bent = dict(draft["bent"])
+    assert set(bent) == {flour, price} and bent[flour] > bent[price] == 0
+    assert [target.name for target in fired(written) if target.kind == "episode"] == list(bent)
+    assert written["path"] == "adapted" and json.loads(json.dumps(written)) == written
+
+
+def test_an_approach_whose_model_wrote_nothing_did_not_fire(bakery: Bakery) -> None:
+    broken = {"origin": "adapted", "rule": "failed", "sql": "SELECT 1", "problem": "It failed.", "agrees": False}
+    assert fired({"path": "model", "approach": "direct", "drafts": [{**broken, "episode": "e1"}]}) == ()
 
 
 def test_rows_are_not_kept_only_how_many_and_their_hash(bakery: Bakery) -> None:

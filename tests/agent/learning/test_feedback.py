@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent.attempt import Draft, Replay
+from agent.attempt import Draft, Replay, effort_named
 from agent.database.result import QueryFailed, QueryRejected
 from agent.habits import Habits, habit_name
 from agent.journal import fired
-from agent.learning.feedback import FeedbackError, Outcome, Teacher
+from agent.learning.feedback import FeedbackError, Outcome, Teacher, blamed
 from agent.learning.mistakes import CALLED_WRONG
 from agent.models.port import ModelError, Reply
 from agent.models.recorded import ScriptedModel
+from agent.settings import Levers
 from memory.episode import Episode
 from memory.ledger import EventKind, Ledger
 from memory.lessons import Lesson, Lessons
@@ -34,6 +35,7 @@ QUESTION = "How many breads are there?"
 RIGHT = "SELECT COUNT(*) FROM Breads"
 WRONG = "SELECT COUNT(*) FROM Bakers"
 OTHER = "SELECT COUNT(DISTINCT Name) FROM Breads"
+FLOUR_OF_RYE = "SELECT Flour FROM Breads WHERE Name = 'Rye Loaf'"
 LINZ, GRAZ = "How many bakers are in Linz?", "How many bakers are in Graz?"
 IN_LINZ, IN_GRAZ = (f"SELECT COUNT(*) FROM Bakers WHERE Town = '{town}'" for town in ("Linz", "Graz"))
 
@@ -670,3 +672,67 @@ def test_what_fired_is_the_approach_the_shape_and_the_episodes_shown() -> None:
     assert [target.kind for target in fired({**body, "skeleton": ""})] == ["approach"]
     assert fired({"path": "model", "drafts": drafts, "approach": "", "skeleton": "", "recalled": []}) == ()
     assert fired({**body, **shown, "drafts": []}) == ()
+
+
+# An answer that code adapted, beside what the model wrote
+
+ADAPTED = {"sql": "SELECT 1", "problem": "", "rule": "", "origin": "adapted", "agrees": True}
+WROTE = {"sql": "SELECT 2", "problem": "", "rule": "", "origin": "model", "agrees": False}
+BROKE = {**WROTE, "problem": "There is no such column.", "rule": "unknown_column"}
+GONE = {**WROTE, "problem": "The database is locked.", "rule": "locked"}
+
+
+def adapted(*wrote: Mapping[str, Any], bent: Any = (("e1", 0.0),)) -> Mapping[str, Any]:
+    """A body as it is written down where the answer was adapted, and these are the drafts of the model."""
+    given = {**ADAPTED, "episode": bent[0][0], "bent": [list(one) for one in bent]}
+    shown = [{"episode": episode} for episode, _ in bent]
+    return {"path": "adapted", "approach": "direct", "skeleton": "S", "drafts": [given, *wrote], "recalled": shown}
+
+
+@pytest.mark.parametrize(
+    ("wrote", "credit", "blame"),
+    [
+        ([], False, False),
+        ([WROTE], False, False),
+        ([BROKE], False, True),
+        ([BROKE, WROTE], False, False),
+        ([{**WROTE, "sql": ""}], False, True),
+        ([GONE], False, False),
+        ([{**WROTE, "agrees": True}], True, True),
+        ([WROTE, {**WROTE, "agrees": True}], True, True),
+    ],
+    ids=["none", "other", "broken", "broken, other", "declined", "outage", "same", "other, same"],
+)
+def test_beside_an_adapted_answer_an_approach_has_its_part_by_what_its_own_drafts_said(
+    wrote: list[Mapping[str, Any]], credit: bool, blame: bool
+) -> None:
+    approach, body = Target("approach", "direct"), adapted(*wrote)
+    assert (fired(body).count(approach), blamed(body, ()).count(approach)) == (credit, blame)
+
+
+def test_an_episode_that_was_bent_is_not_to_blame_for_what_was_made_of_it() -> None:
+    body = adapted(bent=(("bent", 0.5), ("filled", 0.0)))
+    assert [one.name for one in fired(body) if one.kind == "episode"] == ["bent", "filled"]
+    assert [one.name for one in blamed(body, ()) if one.kind == "episode"] == ["filled"]
+    assert [one.name for one in blamed(body, ["bent"]) if one.kind == "episode"] == ["bent", "filled"]
+
+
+def test_a_wrong_adapted_answer_weakens_the_approach_that_broke_and_not_the_episode_that_was_bent(
+    bakery: Bakery,
+) -> None:
+    bakery.teacher.take(bakery.ask("What is the flour of the Rye Loaf?", FLOUR_OF_RYE).id, "good")
+    bakery.remember(())
+    broken = "SELECT Nme FROM Breads"
+    levers, model = Levers(weigh=False, names=False), ScriptedModel([broken, broken])
+    asked = "What is the price of the Poppy Roll?"
+    *_, attempt = bakery.asking(asked, model, levers=levers, effort=effort_named("deep"))
+    assert (attempt.path, attempt.written[0].rule) == ("adapted", "unknown_column")
+    [(episode, strain)] = attempt.drafts[0].bent
+    assert strain > 0.1
+    before = weights(bakery)
+    outcome = bakery.teacher.take(attempt.id, "bad")
+    assert outcome.forgotten == () and lessons(bakery, asked)
+    moved = {name: counts for name, counts in weights(bakery).items() if counts != before.get(name)}
+    assert {kind for kind, _ in moved} == {"approach", "skeleton"}
+    assert bakery.ledger.episode_state(uuid.UUID(episode)) == "active"
+    bakery.prove()

@@ -10,7 +10,7 @@ from agent.attempt import MISTAKES
 from agent.learning.mistakes import CALLED_WRONG, lessons_from_person, lessons_of
 from memory.lessons import Lesson
 
-RAN = {"sql": "SELECT Name FROM Breads", "problem": "", "rule": ""}
+RAN: dict[str, Any] = {"sql": "SELECT Name FROM Breads", "problem": "", "rule": "", "agrees": True}
 BROKEN = {"sql": "select Nme from Breads", "problem": "There is no column Nme.", "rule": "unknown_column"}
 UNREADABLE = {"sql": "  SELECT (Name FROM Breads ", "problem": "It cannot be read.", "rule": "syntax"}
 SILENT = {"sql": "", "problem": "The reply holds no SQL.", "rule": "no_sql"}
@@ -18,7 +18,7 @@ WRITES = {"sql": "DELETE FROM Breads", "problem": "Only SELECT is allowed.", "ru
 LOCKED = {"sql": "SELECT 1", "problem": "The database is locked.", "rule": "locked"}
 
 
-def body(*drafts: dict[str, str], sql: str = RAN["sql"]) -> dict[str, Any]:
+def body(*drafts: dict[str, Any], sql: str = RAN["sql"]) -> dict[str, Any]:
     return {"bucket": "b", "masked": "m", "question": "q", "drafts": list(drafts), "sql": sql}
 
 
@@ -52,14 +52,27 @@ def test_a_query_that_cannot_be_read_is_told_on_one_line_with_its_literals_as_th
 
 def test_the_fix_is_the_answer_and_not_merely_a_draft_that_ran() -> None:
     """Where drafts vote, the answer is the one that most agree with."""
-    voted = body({**RAN, "sql": "SELECT 1"}, BROKEN, RAN, RAN)
+    voted = body({**RAN, "sql": "SELECT 1", "agrees": False}, BROKEN, RAN, RAN)
     assert told(lessons_of("a1", voted, dialect="sqlite")) == [("SELECT Nme FROM Breads", RAN["sql"])]
 
 
 @pytest.mark.parametrize("draft", [SILENT, WRITES, LOCKED, RAN])
-def test_nothing_is_told_of_a_draft_that_is_no_mistake_in_a_query(draft: dict[str, str]) -> None:
+def test_nothing_is_told_of_a_draft_that_is_no_mistake_in_a_query(draft: dict[str, Any]) -> None:
     assert (draft["rule"] in MISTAKES) == (draft is SILENT)
     assert lessons_of("a1", body(draft, RAN), dialect="sqlite") == ()
+
+
+def test_an_adapted_answer_mends_no_query_of_the_model() -> None:
+    adapted = {**RAN, "origin": "adapted"}
+    told_otherwise = {**RAN, "sql": "SELECT Flour FROM Breads", "agrees": False}
+    assert lessons_of("a1", body(adapted, BROKEN), dialect="sqlite") == ()
+    assert lessons_of("a1", body(adapted, BROKEN, told_otherwise), dialect="sqlite") == ()
+
+
+def test_where_the_model_said_what_was_adapted_the_fix_is_what_it_wrote_itself() -> None:
+    adapted, own = {**RAN, "origin": "adapted"}, {**RAN, "sql": "SELECT b.Name FROM Breads AS b"}
+    [[_, fix]] = told(lessons_of("a1", body(adapted, BROKEN, own), dialect="sqlite"))
+    assert fix == own["sql"]
 
 
 def test_nothing_is_told_by_an_attempt_without_an_answer() -> None:

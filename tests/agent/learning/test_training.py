@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent.attempt import Attempt
+from agent.attempt import Attempt, effort_named
 from agent.journal import LedgerJournal
 from agent.learning.judging import Judge, Verdict
 from agent.learning.questions import Pair
@@ -18,6 +18,7 @@ from agent.learning.steps import Part, Step, read_step
 from agent.learning.training import Clockwatch, Learner, Paused, Witness, train
 from agent.models.port import ModelError, ModelUnavailableError, Reply, Usage
 from agent.models.recorded import ScriptedModel
+from agent.settings import Levers
 from memory.ledger import EventKind
 from memory.lessons import Lessons
 
@@ -83,6 +84,18 @@ def test_an_approach_earns_nothing_where_the_answer_was_among_what_was_shown(bak
     train_on(bakery, RIGHT)
     bakery.remember(())
     train_on(bakery, RIGHT)
+    by_kind = {synapse.target_kind: synapse.successes for synapse in bakery.fired()}
+    assert by_kind == {"approach": 1, "skeleton": 2, "episode": 2}
+
+
+@pytest.mark.parametrize("confidence", ["weigh", "adapt"])
+def test_nor_where_the_answer_was_adapted_from_it_and_the_model_says_it_again(bakery: Bakery, confidence: str) -> None:
+    train_on(bakery, RIGHT)
+    bakery.remember(())
+    one, levers = learner(bakery), Levers.read(f"adapt, {confidence}")
+    list(bakery.asking(PAIR.question, ScriptedModel([RIGHT]), levers=levers, effort=effort_named("deep"), journal=one))
+    body = bakery.ledger.attempt(one.judged[-1].attempt)
+    assert body and body.settled and [draft["agrees"] for draft in body.settled["drafts"]] == [True, True]
     by_kind = {synapse.target_kind: synapse.successes for synapse in bakery.fired()}
     assert by_kind == {"approach": 1, "skeleton": 2, "episode": 2}
 
