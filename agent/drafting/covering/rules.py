@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from agent.drafting.covering import (
+    contradictions,
     dates,
     groups,
     madeup,
@@ -27,6 +28,7 @@ ANYWHERE: tuple[tuple[str, Rule], ...] = (
     ("value", values.stored),
     ("value", values.patterns),
     ("condition", values.conditions),
+    ("condition", contradictions.contradictions),
     ("number", numbers.numbers),
     ("time", dates.times),
     ("time", soundness.dates),

@@ -23,6 +23,11 @@ _WORDED = re.compile(
 )
 _TEXT_CALLS = frozenset({"substr", "substring", "instr", "left", "right", "strpos", "position", "glob", "like"})
 _NOT = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\s+(?:an?\s+|the\s+)?\Z", re.IGNORECASE)
+_NEITHER = re.compile(
+    r"\b(?:neither|nor)\s+(?:(?:\w+ed|live|come|sent|go)\s+)?(?:(?:in|from|to|at|of|by)\s+)?(?:the\s+)?\Z",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"\s*(?:,|,?\s*\b(?:or|nor)\b)\s*(?:(?:in|from|to|at|of)\s+)?(?:the\s+)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"[\s\w]{0,20}\((?P<inside>[^)]*)\)")
 _SHORTEST_PART = 3
 _PATTERNS = {"%": ".*", "_": ".", "*": ".*", "?": "."}
@@ -39,7 +44,7 @@ def values(case: Case) -> Iterator[str]:
         if not any(_is_written(case, link) for link in meant):
             if not _by_key(case, meant) and not _by_neighbour(case, meant) and not _is_explained(case, first):
                 yield f"{first.text!r} of the question is in no condition{_wanted(case, first)}"
-        elif _is_left_out(case, first) and not case.denies:
+        elif _is_left_out(case, first) and (not case.denies or _keeps(case, held)):
             yield f"the question leaves {first.text!r} out, the query keeps it{_wanted(case, first)}"
         elif held and all(is_denied(one.node) for one in held) and not case.grounding.negations and _plain(case):
             yield f"the query leaves {first.text!r} out, which the question does not say{_wanted(case, first)}"
@@ -175,7 +180,28 @@ def _by_neighbour(case: Case, links: list[Link]) -> bool:
 def _is_left_out(case: Case, link: Link) -> bool:
     """`not in Germany`, `not crime`: rows of a value are not wanted."""
     before = case.question[: link.start]
-    return is_excluded(case.question, link.start) or _NOT.search(before) is not None
+    if is_excluded(case.question, link.start) or _NOT.search(before) is not None:
+        return True
+    if _NEITHER.search(before) is not None:
+        return True
+    beside = [one for one in case.grounding.chosen if one.kind == "value" and one.end < link.start]
+    if not beside or _OR.fullmatch(case.question[beside[-1].end : link.start]) is None:
+        return False
+    return (beside[-1].table, beside[-1].column) == (link.table, link.column) and _is_left_out(case, beside[-1])
+
+
+def _keeps(case: Case, held: list[Compared]) -> bool:
+    """Whether a condition that every row must meet asks for a value that is held nowhere else."""
+    whole = case.tree.args.get("where")
+    return len(held) == 1 and whole is not None and not is_denied(held[0].node) and _is_needed(held[0].node, whole)
+
+
+def _is_needed(node: exp.Expr, whole: exp.Expr) -> bool:
+    """Whether nothing but AND stands between a condition and the WHERE that it is in."""
+    here = node.parent
+    while isinstance(here, exp.And | exp.Paren):
+        here = here.parent
+    return here is whole
 
 
 def _is_explained(case: Case, link: Link) -> bool:
