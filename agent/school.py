@@ -37,6 +37,7 @@ from agent.models.cached import CachedModel, Replies
 from agent.models.patient import PatientModel
 from agent.models.port import Model
 from agent.question import cleaned
+from agent.settings import Levers
 from memory.errors import BrainError
 
 if TYPE_CHECKING:
@@ -114,18 +115,20 @@ class School:
             per_bucket=options.per_bucket,
             holdout_every=options.holdout_every,
             cache=options.cache,
+            think=app.settings.think,
+            levers=in_words(app.settings.levers),
         )
         return self.log.begin(new_id(), plan)
 
     def resume(self, id: str | None, options: TrainingOptions) -> Run:
-        """Read a run back; refuse one that is finished, or that files, model or schema no longer fit."""
+        """Read a run back; refuse one that is finished, or that files, model, schema, think or levers no longer fit."""
         runs = map(self.log.read, [id] if id else reversed(self.log.ids()))
         run = next((one for one in runs if one.finished is None), None)
         if run is None:
             raise RunError(f"Run {id} is finished." if id else "No run is unfinished. Begin one without --resume.")
         then, holdout = run.plan, options.holdout
         changed = [
-            name
+            f"another {name}"
             for name, before, now in (
                 ("training file", then.training, question_set(options.training, options.only_training)),
                 ("holdout file", then.holdout, question_set(holdout, options.only_holdout) if holdout else None),
@@ -134,9 +137,14 @@ class School:
             )
             if before != now
         ]
+        settings = self.app.settings
+        if then.think and then.think != settings.think:
+            changed.append(f"--think {then.think}")
+        if then.levers and then.levers != in_words(settings.levers):
+            changed.append(f"HEBBQL_LEVERS={then.levers}")
         if changed:
             raise RunError(
-                f"Run {run.id} was begun with another {' and another '.join(changed)}, so going on would measure "
+                f"Run {run.id} was begun with {' and '.join(changed)}, so going on would measure "
                 "something else. Give the same again, or begin a new run without --resume."
             )
         return run
@@ -386,6 +394,15 @@ def reached(run: Callable[[str], Result]) -> Callable[[str], Result]:
         return run(sql)
 
     return looked
+
+
+def in_words(levers: Levers) -> str:
+    """What HEBBQL_LEVERS takes for these levers.
+
+    >>> in_words(Levers.read("names, adapt")), in_words(Levers.read("none"))
+    ('adapt,names', 'none')
+    """
+    return ",".join(name for name in Levers.__slots__ if getattr(levers, name)) or "none"
 
 
 def chosen(path: Path, only: Sequence[str] = ()) -> tuple[Pair, ...]:

@@ -48,7 +48,8 @@ class Plan:
     `holdout` is asked before the first epoch, after each `holdout_every` epochs and after the last, and nothing is
     learned from it; 0 leaves only the last. Every `checkpoint` questions buckets that keep failing lose their bad
     episodes, unless `forgetting` is off. `per_bucket` episodes are seeded into a bucket that stayed at zero, unless
-    `seeding` is off. `seed` decides the order of questions.
+    `seeding` is off. `seed` decides the order of questions. `think` and `levers` are those with which each is answered,
+    as `--think` and HEBBQL_LEVERS take them; `""` where a run is older than that and any will do.
     """
 
     training: QuestionSet
@@ -64,6 +65,8 @@ class Plan:
     per_bucket: int = 2
     holdout_every: int = 0
     cache: bool = True
+    think: str = ""
+    levers: str = ""
 
     def asks_holdout_after(self, epoch: int) -> bool:
         """Whether the holdout is asked once this epoch is done; epoch 0 is the time before the first.

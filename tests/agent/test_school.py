@@ -27,6 +27,7 @@ from agent.models.recorded import ScriptedModel
 from agent.school import reached
 from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
+from memory.ledger import EventKind
 from memory.lessons import Lesson, Lessons
 from memory.reference_store import ReferenceStore
 from procedural.store import Bucket
@@ -259,6 +260,34 @@ def test_a_run_without_a_gold_that_holds_is_not_begun(
         with pytest.raises(RunError, match="No run is unfinished"):
             app.resume_run(None, options)
     assert sum("x is left out" in line for line in said) == 1
+
+
+def test_a_run_goes_on_with_the_effort_and_the_levers_that_it_was_begun_with(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    with opened(replace(settings, think="deep", levers=Levers.read("adapt, names")), minilm) as app:
+        run = app.begin_run(options)
+        assert app.resume_run(None, options) == run
+    others = {"--think deep": replace(settings, levers=Levers.read("adapt, names")), "HEBBQL_LEVERS=adapt,names": None}
+    for told, other in others.items():
+        with (
+            opened(other or replace(settings, think="deep"), minilm) as app,
+            pytest.raises(RunError, match=rf"begun with {told}, so .* Give the same again"),
+        ):
+            app.resume_run(run.id, options)
+
+
+def test_a_run_that_was_planned_before_effort_and_levers_were_goes_on_with_any(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    with opened(settings, minilm) as app:
+        begun = app.begin_run(options)
+        [event] = app.ledger.events(kinds=(EventKind.RUN_BEGAN,))
+        older = {name: value for name, value in (event.content or {}).items() if name not in ("think", "levers")}
+        with app.ledger.transaction() as entry:
+            entry.append(EventKind.RUN_BEGAN, "older", older)
+    with opened(replace(settings, think="deep", levers=Levers.read("all")), minilm) as app:
+        assert app.resume_run("older", options).plan == replace(begun.plan, think="", levers="")
 
 
 def test_a_holdout_question_that_is_trained_on_is_left_out_and_one_alike_is_named(

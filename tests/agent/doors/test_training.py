@@ -248,6 +248,8 @@ def test_hours_that_are_over_pause_a_run_and_what_would_make_another_of_it_is_re
     for options in (("--train", str(other), *files[2:]), files[:2], (*files, "--model", "openai:other")):
         refused = home.run("train", *options, "--resume")
         assert refused.code == 2 and refused.says("begun with another"), refused
+    deeper = home.run("train", *files, "--resume", "--think", "deep")
+    assert deeper.code == 2 and deeper.says("begun with --think normal", "Give the same again"), deeper
     unknown = home.run("train", *files, "--resume", "nightly", "--json")
     assert unknown.code == 2 and unknown.json["status"] == "usage" and "nightly" in unknown.json["message"]
     assert not endpoint.requests
