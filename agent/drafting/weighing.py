@@ -54,6 +54,7 @@ RULES: Mapping[str, str] = {
     "number": "a number of the question is not in it",
     "limit": "it gives more or fewer rows than were asked for",
     "time": "a time of the question is not in it",
+    "unsaid": "a word that narrows the question down stands for nothing in it",
     "made up": "it holds something that the question does not",
     "direction": "it is sorted the other way",
     "measure": "it measures something else",

@@ -24,6 +24,15 @@ _PART_OF = re.compile(
     r"(?:\s+(?:of|in|the|calendar|year))*\s*\Z",
     re.IGNORECASE,
 )
+_LESS = re.compile(
+    r"\b(?:(?:(?:first|last|final)\s+)(?:\w+\s+)?(?:days?|weeks?|months?|quarters?)"
+    r"|summer|winter|spring|autumn|christmas|ends?|start|beginning|early|late|mid|middle)"
+    r"(?:\s+(?:of|in|the|calendar|year))*\s*\Z",
+    re.IGNORECASE,
+)
+_UP_TO = re.compile(
+    r"\b(?:since|until|till|by|from|through|to|before|after|at|than|up)\s+(?:the\s+)?(?:very\s+)?\Z", re.IGNORECASE
+)
 _BEFORE = re.compile(r"\b(?:before|earlier|previous\w*|first|until then|prior|so far)\b", re.IGNORECASE)
 _FROM_DAY = re.compile(
     r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\s*(?:to|and|until|till|through|-|\u2013)\s*(?:the\s+)?\Z", re.IGNORECASE
@@ -81,6 +90,7 @@ def times(case: Case) -> Iterator[str]:
             yield f"a condition keeps no day of {meant[0].text!r}{_wanted(case, meant[0])}"
             return
     if part:
+        yield from _too_much(case, stretches, wholes)
         return
     if len(meant) > 1:
         yield from _each(case, stretches, wholes)
@@ -94,6 +104,18 @@ def times(case: Case) -> Iterator[str]:
         return
     if len(groups) == 1 and not _is_other_side(case, stretches[0], whole):
         yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
+
+
+def _too_much(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
+    """`early 1997`, `the first two weeks of 1998` are less than the time itself."""
+    period = case.grounding.periods[0]
+    before = case.question[: period.start].removesuffix("-")
+    match = _LESS.search(before)
+    linked = any(match is not None and link.start <= match.start() < link.end for link in case.grounding.chosen)
+    if match is None or linked or len(wholes) > 1 or _UP_TO.search(before[: match.start()]) or _parts(case):
+        return
+    if wholes[0] in stretches or _together(stretches) == wholes[0]:
+        yield f"{match[0].strip()!r} of the question is less than all of {period.text!r}, which the query keeps"
 
 
 def _goes_by_more(case: Case) -> bool:

@@ -13,6 +13,7 @@ from agent.keys import qualified
 from agent.linked import Link
 from agent.wording import is_plural, tokens
 
+_MEDIAN = re.compile(r"\bmedian\b", re.IGNORECASE)
 _AVERAGED = re.compile(r"\b(?:averages?|mean|avg)\b", re.IGNORECASE)
 _TOTALLED = re.compile(r"\b(?:totals?|sum of|altogether|in all|combined)\b", re.IGNORECASE)
 _CUT = re.compile(r"[,;:.]")
@@ -181,3 +182,12 @@ def negative(case: Case) -> Iterator[str]:
     cells = [row[0] for row in result.rows if isinstance(row[0], int | float)]
     if cells and all(cell < 0 for cell in cells):
         yield "the days come out below zero; take the earlier date from the later"
+
+
+def middles(case: Case) -> Iterator[str]:
+    """The median is the value in the middle, not the average of all."""
+    if not case.says(_MEDIAN) or "avg" not in case.called:
+        return
+    placed = case.tree.find(exp.Window, exp.Limit, exp.Offset, exp.WithinGroup) is not None
+    if not placed and not any(call.startswith(("median", "percentile", "quantile")) for call in case.called):
+        yield "the median is the value in the middle, not the average (ORDER BY ... LIMIT 1 OFFSET ...)"

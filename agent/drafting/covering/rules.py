@@ -15,6 +15,7 @@ from agent.drafting.covering import (
     shown,
     soundness,
     sources,
+    unsaid,
     values,
 )
 from agent.drafting.covering.case import Case
@@ -41,6 +42,9 @@ ANYWHERE: tuple[tuple[str, Rule], ...] = (
 ENGLISH: tuple[tuple[str, Rule], ...] = (
     ("made up", madeup.made_up),
     ("value", values.wordings),
+    ("unsaid", unsaid.unsaid),
+    ("time", unsaid.times_of_week),
+    ("condition", unsaid.owned),
     ("comparison", numbers.comparisons),
     ("comparison", numbers.units),
     ("comparison", numbers.shared),
@@ -53,6 +57,7 @@ ENGLISH: tuple[tuple[str, Rule], ...] = (
     ("measure", measures.counted),
     ("measure", numbers.shares),
     ("measure", measures.negative),
+    ("measure", measures.middles),
     ("fan-out", sources.fan_out),
     ("grouping", groups.groups),
     ("grouping", groups.split_by),

@@ -110,7 +110,7 @@ def conditions(case: Case) -> Iterator[str]:
         if term is None or not term.expression:
             continue
         missing = [column for column in case.told(term.expression) if column not in case.columns]
-        if missing and not any(column[1].lower() in case.unread or case.is_alike(column) for column in missing):
+        if missing and not all(column[1].lower() in case.unread or case.is_alike(column) for column in missing):
             yield f"{link.text!r} of the question is in no condition ({term.expression})"
 
 
