@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -241,7 +242,8 @@ class Transaction:
         """Take an episode's content out of everything, and out of every attempt and lesson that shows it.
 
         An attempt or lesson shows it where it names it, asks its question, however that is written, or has its SQL
-        for its masked question; `spelling` brings the SQL of attempts into the form in which episodes keep it.
+        for its masked question; an attempt also where an adapted draft is its SQL, whatever was asked. `spelling`
+        brings the SQL of attempts into the form in which episodes keep it.
 
         What stays is that an episode with this id was there, and the hashes of what is gone. The bucket's dataset
         is queued to be written anew without it. False, and no change, when it was erased before and nothing has
@@ -408,7 +410,7 @@ class _Traces:
         questions = {str(body["question"]) for body in bodies if body.get("question")}
         marks = (str(id), *(canonical({"": question})[4:-1] for question in questions))
         written = frozenset(str(body["sql"]) for body in bodies if "sql" in body)
-        return cls(id, marks, frozenset(map(_folded, questions)) - {""}, written, spelling)
+        return cls(id, marks, frozenset(map(_folded, questions)) - {""}, written, cache(spelling))
 
     def in_lesson(self, text: str, lesson: dict[str, str]) -> bool:
         """Whether a lesson names the episode, is about its question, or has its SQL, right or wrong."""
@@ -425,8 +427,13 @@ class _Traces:
         if any(mark in text for mark in self.marks) or _folded(str(body.get("question", ""))) in self.questions:
             return True
         drafts = body.get("drafts")
-        parts = (body, *(draft for draft in drafts if isinstance(draft, dict))) if isinstance(drafts, list) else (body,)
-        return asked is not None and self._has_sql(asked, (str(part.get("sql") or "") for part in parts))
+        made = [draft for draft in drafts if isinstance(draft, dict)] if isinstance(drafts, list) else []
+        if any(self._is_written(str(draft.get("sql") or "")) for draft in made if draft.get("origin") == "adapted"):
+            return True
+        return asked is not None and self._has_sql(asked, (str(part.get("sql") or "") for part in (body, *made)))
+
+    def _is_written(self, sql: str) -> bool:
+        return bool(sql) and (sql in self.written or self.spelling(sql) in self.written)
 
     def _has_sql(self, asked: tuple[str, str], queries: Iterable[str]) -> bool:
         bucket, masked = map(plain, asked)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from agent.journal import body_of, fired
+import pytest
+
+from agent.journal import LedgerJournal, Unwritten, body_of, fired
 from agent.models.port import Reply, Usage
 from agent.models.recorded import ScriptedModel
 from agent.settings import Levers
@@ -82,6 +85,32 @@ def test_of_an_adapted_draft_every_episode_that_gave_it_is_kept_with_how_far_it_
     assert set(bent) == {flour, price} and bent[flour] > bent[price] == 0
     assert [target.name for target in fired(written) if target.kind == "episode"] == list(bent)
     assert written["path"] == "adapted" and json.loads(json.dumps(written)) == written
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_any_of_the_episodes_that_gave_an_adapted_draft_takes_the_attempt_along_when_erased(
+    bakery: Bakery, which: int
+) -> None:
+    """Also one that the model was not shown."""
+    for name in ("Rye Loaf", "Spelt Ring"):
+        praised = bakery.ask(f"What is the price of the {name}?", f"SELECT Price FROM Breads WHERE Name = '{name}'")
+        bakery.teacher.take(praised.id, "good")
+    bakery.remember(())
+    model = ScriptedModel(["SELECT Nme FROM Breads"] * 2)
+    *_, asked = bakery.asking(
+        "What is the price of the Poppy Roll?", model, levers=Levers.read("adapt"), journal=Unwritten()
+    )
+    attempt = replace(asked, id="unshown", recalled=())
+    journal = LedgerJournal(bakery.ledger, schema="", dialect="sqlite")
+    journal.start(attempt)
+    journal.settle(attempt)
+    [draft] = [one for one in attempt.drafts if one.origin == "adapted"]
+    assert len(draft.bent) == 2
+    with bakery.ledger.transaction() as entry:
+        entry.erase(UUID(draft.bent[which][0]))
+    record = bakery.ledger.attempt("unshown")
+    assert record is not None and record.started is record.settled is None
+    bakery.prove()
 
 
 def test_an_approach_whose_model_wrote_nothing_did_not_fire(bakery: Bakery) -> None:

@@ -235,6 +235,21 @@ def test_erasing_again_takes_out_what_was_shown_since(ledger: Ledger) -> None:
     assert ledger.verify().ok, ledger.verify()
 
 
+@pytest.mark.parametrize("origin", ["adapted", "model"])
+def test_an_attempt_shows_an_episode_whose_sql_was_adapted_to_any_question(ledger: Ledger, origin: str) -> None:
+    """That a model writes the same for something else tells nothing of the episode."""
+    remember(ledger, GERMANY)
+    draft = {"origin": origin, "sql": GERMANY.sql.lower()}
+    with ledger.transaction() as transaction:
+        transaction.start_attempt("a1", {"question": "Another one?", "bucket": "b", "masked": "Another one?"})
+        transaction.settle_attempt("a1", {"status": "answered", "drafts": [draft]})
+    with ledger.transaction() as transaction:
+        transaction.erase(GERMANY.id, spelling=lambda sql: GERMANY.sql if sql == draft["sql"] else sql)
+    record = ledger.attempt("a1")
+    assert record and (record.settled is None) == (origin == "adapted")
+    assert ledger.verify().ok, ledger.verify()
+
+
 def test_an_attempt_is_journalled_before_and_settled_once(ledger: Ledger) -> None:
     with ledger.transaction() as transaction:
         transaction.start_attempt("a1", {"question": "q"})
