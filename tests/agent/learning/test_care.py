@@ -256,12 +256,25 @@ class Night:
             pair=pair,
         )
 
-    def answered(self, question: Pair, *, shown: Iterable[Episode], right: bool = False, epoch: int = 1) -> None:
-        """A question was asked, with some episodes shown, and judged."""
+    def answered(
+        self,
+        question: Pair,
+        *,
+        shown: Iterable[Episode],
+        right: bool = False,
+        epoch: int = 1,
+        bent: float | None = None,
+    ) -> None:
+        """A question was asked, with some episodes shown, or bent so far to answer it, and judged."""
         understood, id = self.bakery.understand(question.question), f"{self.id} a{next(self.ids)}"
         bucket = Bucket(understood.bucket, understood.intent.kind, understood.intent.tables)
         recalled = [{"episode": str(one.id)} for one in shown]
         body = {"path": "model", "approach": "direct", "drafts": [{}], "recalled": recalled, "question": id}
+        if bent is not None:
+            given = [
+                {"episode": one["episode"], "origin": "adapted", "agrees": True, "strain": bent} for one in recalled
+            ]
+            body = {**body, "path": "adapted", "drafts": given}
         targets = [Target("approach", "direct"), *(Target("episode", one["episode"]) for one in recalled)]
         done = step(epoch, right, bucket=bucket.bucket, question=question.id, attempt=id)
         with self.bakery.ledger.transaction() as entry:
@@ -315,6 +328,19 @@ def test_without_forgetting_it_stays_failing(night: Callable[..., Night], bakery
     run = night(forgetting=False, seeding=False).train(LUCKY)
     assert [rights(run, epoch) for epoch in (1, 2, 3)] == [0, 0, 0]
     assert [one.forgotten for one in run.checkpoints] == [()] * 3 and bakery.ledger.episode_state(lucky.id) == "active"
+
+
+@pytest.mark.parametrize(("bent", "state"), [(0.0, "forgotten"), (0.5, "active")])
+def test_an_episode_that_was_bent_for_wrong_answers_is_not_forgotten_for_them(
+    night: Callable[..., Night], bakery: Bakery, bent: float, state: str
+) -> None:
+    unknown = episode(bakery, "How many breads do we sell?", LUCKY)
+    bakery.remember([unknown])
+    going = night()
+    for _ in range(3):
+        going.answered(ALL, shown=[unknown], bent=bent)
+    going.check()
+    assert going.state(unknown) == state
 
 
 @pytest.fixture
