@@ -96,11 +96,13 @@ def settings(folder: Path) -> Settings:
 
 
 @contextmanager
-def opened(folder: Path, *, habits: bool) -> Iterator[tuple[App, Answering]]:
-    """The application on that brain, with a model that takes no time."""
+def opened(folder: Path, *, habits: bool, alone: bool = False) -> Iterator[tuple[App, Answering]]:
+    """The application on that brain, with a model that takes no time; `alone` with no code beside it."""
     from agent.app import open_app
+    from agent.settings import Levers
 
-    with open_app(replace(settings(folder), habits=habits), say=_tell) as app:
+    taken = replace(settings(folder), habits=habits)
+    with open_app(replace(taken, levers=Levers.read("none")) if alone else taken, say=_tell) as app:
         app.model = model = Answering()
         yield app, model
 
@@ -112,7 +114,7 @@ def prepare(folder: Path, quick: bool) -> list[Figure]:
         shutil.copytree(ROOT / "data" / "glossary", folder / "data" / "glossary")
         pack = (ROOT / "data" / "seeds" / "northwind.jsonl").read_text(encoding="utf-8").splitlines()[:PACK]
         (folder / "data" / "seeds" / "northwind.jsonl").write_text("\n".join(pack), encoding="utf-8")
-    with opened(folder, habits=False) as (app, model):
+    with opened(folder, habits=False, alone=True) as (app, model):
         for country in LEARNED:
             model.sql = HABIT_SQL.format(country=country)
             *_, attempt = app.ask(HABIT.format(country=country))
