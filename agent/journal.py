@@ -62,8 +62,11 @@ class Unwritten:
 def body_of(
     attempt: Attempt, *, schema: str, dialect: str, habit: HabitName = lambda _understood, _sql: ""
 ) -> dict[str, Any]:
-    """Write an attempt down: what was asked, recalled, shown, written, and what came out and what it cost."""
-    result, usage = attempt.result, attempt.usage
+    """Write an attempt down: what was asked, recalled, shown, written, and what came out and what it cost.
+
+    Where the model declined, nothing came out, whatever an adapted draft had given.
+    """
+    result, usage = attempt.result if attempt.status != "abstained" else None, attempt.usage
     named = attempt.habit
     if not named and result and attempt.understood is not None:
         named = habit(attempt.understood, attempt.sql)

@@ -85,6 +85,8 @@ class School:
         return Judge(run=reached(app.checked_run), copies=tuple(map(reached, copies)), dialect=app.schema.dialect)
 
     def verdict(self, pair: Pair, attempt: Attempt) -> Verdict:
+        if attempt.status == "abstained":  # whatever an adapted draft had given
+            return self.judge.judge(pair, "", None, problem=attempt.message)
         problem = attempt.message if attempt.result is None else ""
         return self.judge.judge(pair, attempt.sql, attempt.result, problem=problem)
 

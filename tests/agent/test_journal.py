@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from agent.journal import LedgerJournal, Unwritten, body_of, fired
+from agent.learning.feedback import FeedbackError
 from agent.models.port import Reply, Usage
 from agent.models.recorded import ScriptedModel
 from agent.settings import Levers
@@ -111,6 +112,19 @@ def test_any_of_the_episodes_that_gave_an_adapted_draft_takes_the_attempt_along_
     record = bakery.ledger.attempt("unshown")
     assert record is not None and record.started is record.settled is None
     bakery.prove()
+
+
+def test_where_the_model_declined_no_adapted_draft_is_the_answer(bakery: Bakery) -> None:
+    praised = bakery.ask("What is the price of the Rye Loaf?", "SELECT Price FROM Breads WHERE Name = 'Rye Loaf'")
+    bakery.teacher.take(praised.id, "good")
+    bakery.remember(())
+    model = ScriptedModel([Reply("", declined="It cannot be said.")])
+    *_, attempt = bakery.asking("What is the price of the Poppy Roll?", model, levers=Levers.read("adapt"))
+    assert attempt.status == "abstained" and attempt.ran
+    written = body(bakery, attempt)
+    assert (written["sql"], written["skeleton"], written["habit"], written["result"]) == ("", "", "", None)
+    with pytest.raises(FeedbackError, match="gave no answer"):
+        bakery.teacher.take(attempt.id, "good")
 
 
 def test_an_approach_whose_model_wrote_nothing_did_not_fire(bakery: Bakery) -> None:

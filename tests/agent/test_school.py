@@ -15,7 +15,7 @@ import pytest
 
 import agent.school as school
 from agent.app import App, open_app
-from agent.attempt import Attempt
+from agent.attempt import Attempt, Draft
 from agent.database.result import QueryFailed, Result
 from agent.learning.arms import ARMS, Arm, arm_named
 from agent.learning.evaluating import summarise, write_evaluation
@@ -23,6 +23,7 @@ from agent.learning.questions import Pair, QuestionFileError, read_pairs
 from agent.learning.runs import Run, RunError
 from agent.learning.steps import Step
 from agent.learning.training import TrainingOptions
+from agent.models.port import Reply
 from agent.models.recorded import ScriptedModel
 from agent.school import reached
 from agent.settings import Levers, Settings
@@ -260,6 +261,18 @@ def test_a_run_without_a_gold_that_holds_is_not_begun(
         with pytest.raises(RunError, match="No run is unfinished"):
             app.resume_run(None, options)
     assert sum("x is left out" in line for line in said) == 1
+
+
+def test_a_model_that_declined_gave_no_answer_even_where_an_adapted_draft_is_right(
+    settings: Settings, options: TrainingOptions, minilm: MiniLM
+) -> None:
+    pair = read_pairs(options.training)[0]
+    with opened(settings, minilm) as app:
+        draft = Draft(None, Reply(COUNT), sql=COUNT, result=app.checked_run(COUNT), origin="adapted")
+        attempt = Attempt(id="a", question=pair.question, model="", drafts=(draft,), status="answered")
+        assert app._school.verdict(pair, attempt).right
+        declined = app._school.verdict(pair, replace(attempt, status="abstained", message="It cannot be said."))
+    assert (declined.right, declined.error, declined.reason) == (False, "no_answer", "It cannot be said.")
 
 
 def test_a_run_goes_on_with_the_effort_and_the_levers_that_it_was_begun_with(
