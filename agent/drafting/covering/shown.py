@@ -28,6 +28,7 @@ _FACTORS = 2
 _WORDS = 3
 _TAIL = re.compile(r"[?.:](?=[^?.:]*[?.:]?\s*\Z)\s*(?=\w)")
 _SORTED = re.compile(r"\b(?:sort\w*|order(?:ed)? (?:by|of)|by|first|last|if|where|per)\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\s*how (?:many|much)\b", re.IGNORECASE)
 _LISTING = re.compile(
     r"\A(?:please\s+)?(?:i(?: would|'d)? (?:need|like|want)|(?:just\s+)?(?:show|give|list|include)(?: me)?|with)?\s*",
     re.IGNORECASE,
@@ -110,7 +111,7 @@ def named(case: Case) -> Iterator[str]:
 def listed(case: Case) -> Iterator[str]:
     """Each column that the question lists to be shown is shown."""
     match = _TAIL.search(case.question)
-    if match is None or _SORTED.search(case.question[match.end() :]):
+    if match is None or _SORTED.search(case.question[match.end() :]) or _HOW_MANY.match(case.question, match.end()):
         return
     shown: set[Column] = set()
     for select in case.answers[:1]:

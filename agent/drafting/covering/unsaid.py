@@ -24,6 +24,14 @@ _GENERAL = words(
 )
 """Words that say how something is shown or counted, not which of it."""
 
+_MADE = words(
+    """booked processed registered situated submitted entered generated logged filed created issued added recorded
+    established employed stocked involved concerned present available headquartered books begun opened written held
+    dealt served tracked documented observed noted captured stated indicated mentioned described fulfilled executed
+    performed conducted accepted raised lodged made formed settled active"""
+)
+"""Words for being there or having come to be, which keep every row."""
+
 _COMMON_BUT_NARROW = words("returned paid")
 _DONE = words("lost won broken stolen kept given written known made sent cut")
 _BE = words("was were is are been being be got")
@@ -113,7 +121,7 @@ def _is_loose(case: Case, word: Token) -> bool:
         return True
     if (
         word.text not in case.grounding.leftover
-        or word.folded in _GENERAL | _BETWEEN_BE
+        or word.folded in _GENERAL | _MADE | _BETWEEN_BE
         or word.folded.endswith(("ly", "ing"))
         or (word.folded.endswith("est") and len(word.folded) > _SHORTEST_TYPO)
     ):
