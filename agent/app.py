@@ -985,6 +985,7 @@ def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:
             Check("database", database),
             Check("brain", lambda: checks.check_brain(app().folder, app().ledger, app().synapses)),
             Check("guard", lambda: checks.check_guard(app().schema, app().checked_run)),
+            Check("weights", checks.check_weights),
             Check("embedder", lambda: checks.check_embedder(MiniLM())),
             Check("episodes", episodes),
             Check("model", model),

@@ -57,6 +57,13 @@ def check_brain(folder: Path, ledger: Ledger, synapses: SynapseStore) -> str:
     return f"{folder}: {seen.events} events, chain verified, {held} episodes, {len(moved)} synapses"
 
 
+def check_weights() -> str:
+    """The weights of confidence can be read. Raises WeightsError."""
+    from agent.drafting.weighing import read_weights
+
+    return f"fitted: {read_weights().data.partition(';')[0]}"
+
+
 def check_guard(schema: Schema, run: Callable[[str], Result]) -> str:
     """What would write is refused, what only reads runs. `run` checks, then runs."""
     table = quoted(schema.tables[0].name, schema.dialect)

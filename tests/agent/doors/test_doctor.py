@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.agent.doors.conftest import Endpoint, Home
 
-CHECKS = ["python", "disk", "database", "brain", "guard", "embedder", "episodes", "model"]
+CHECKS = ["python", "disk", "database", "brain", "guard", "weights", "embedder", "episodes", "model"]
 
 
 def _examined(home: Home, *options: str) -> tuple[int, dict[str, Any]]:

@@ -15,6 +15,7 @@ from agent.attempt import Attempt, Doubt, Draft, Understood
 from agent.database.result import Result
 from agent.drafting.weighing import (
     FEATURES,
+    MOST_DOUBTED,
     USUAL_WEIGHTS,
     Weights,
     WeightsError,
@@ -287,3 +288,13 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path: Path) -> None:
 def test_no_feature_is_named_twice_and_usual_weights_have_the_right_sign() -> None:
     assert len({one.name for one in FEATURES}) == len(FEATURES)
     assert all(one.usual * one.sign >= 0 for one in FEATURES)
+
+
+def test_drafts_that_agree_in_leaving_something_out_are_not_stated_as_likely() -> None:
+    copied = (adapted(RESULTS[0], doubts=1), written_by_model(RESULTS[0], doubts=1), adapted(RESULTS[0], 2, doubts=1))
+    doubted = confidences(OPEN.grown(drafts=copied))
+    assert doubted == [doubted[0]] * 3 and 0 < (doubted[0] or 0) <= MOST_DOUBTED
+    clean = confidences(OPEN.grown(drafts=(adapted(RESULTS[0]), *copied[1:])))
+    assert (clean[0] or 0) > MOST_DOUBTED
+    empty = tuple(replace(one, doubts=(Doubt("empty", "it gives no row"),)) for one in copied)
+    assert (confidences(OPEN.grown(drafts=empty))[0] or 0) > MOST_DOUBTED
