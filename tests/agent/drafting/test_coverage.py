@@ -136,6 +136,12 @@ def test_hardly_any_right_query_is_doubted(path: str, northwind: Asked) -> None:
     assert len(doubted) <= 0.015 * len(asked), doubted
 
 
+@pytest.mark.parametrize("path", ["data/questions/strange.jsonl", "data/questions/calibration.jsonl"])
+def test_words_that_link_to_nothing_hardly_ever_make_a_right_query_doubtful(path: str, northwind: Asked) -> None:
+    found = [(question, northwind.rules(question, sql)) for question, sql in right_queries(path)]
+    assert len([one for one in found if "unsaid" in one[1]]) <= 0.01 * len(found), found
+
+
 def test_right_queries_on_a_database_of_odd_names_are_hardly_doubted(tmp_path: Path) -> None:
     path = tmp_path / "clinic.sqlite"
     subprocess.run([sys.executable, str(HOME / "scripts/build_odd_database.py"), str(path)], check=True)
