@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,7 +95,8 @@ def test_nor_where_the_answer_was_adapted_from_it_and_the_model_says_it_again(ba
     one, levers = learner(bakery), Levers.read(f"adapt, {confidence}")
     list(bakery.asking(PAIR.question, ScriptedModel([RIGHT]), levers=levers, effort=effort_named("deep"), journal=one))
     body = bakery.ledger.attempt(one.judged[-1].attempt)
-    assert body and body.settled and [draft["agrees"] for draft in body.settled["drafts"]] == [True, True]
+    settled: Any = body and body.settled
+    assert [draft["agrees"] for draft in settled["drafts"]] == [True, True]
     by_kind = {synapse.target_kind: synapse.successes for synapse in bakery.fired()}
     assert by_kind == {"approach": 1, "skeleton": 2, "episode": 2}
 
