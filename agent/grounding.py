@@ -17,6 +17,7 @@ from agent.quantities import (
     digits,
     is_excluded,
     is_magnitude,
+    is_still_to_come,
     is_unit,
     negations,
     number_of,
@@ -36,6 +37,8 @@ _HELD_AGAINST = re.compile(
     r"difference|more|fewer)\b",
     re.IGNORECASE,
 )
+_NEW_SENTENCE = re.compile(r"[?.!;]\s")
+_GO_BY = re.compile(r"\b(?:by|of|per|on|in|count\w*|us(?:e|ing)|mean\w*)\b", re.IGNORECASE)
 _KEY_WORD = words("number no nr id code")
 _ORDINAL_END = words("st nd rd th")
 _TAKEN_AS_ROWS = 4
@@ -252,7 +255,9 @@ class _Reading:
     def _date_column(self, found: Sequence[Period]) -> tuple[str, str] | None:
         """The likeliest date column: one that is named, whose words are used, whose dates fit, or the nearest."""
         columns = self.lexicon.date_columns
-        for _, meanings in sorted(self.choice.chosen.items()):
+        for at, meanings in sorted(self.choice.chosen.items()):
+            if is_still_to_come(self.question, *self._offsets(at)) or self._is_only_shown(at, found):
+                continue
             for dated in columns:
                 said = meanings[0].quality != "part"
                 if said and (meanings[0].table, meanings[0].column) == (dated.table, dated.column):
@@ -268,6 +273,9 @@ class _Reading:
         refused = {
             place + step for place, word in enumerate(self.words) if word.folded in {"not", "never"} for step in (1, 2)
         }
+        refused |= {
+            place for place, word in enumerate(self.words) if is_still_to_come(self.question, word.start, word.end)
+        }
         own = {word.stem for place, word in enumerate(self.words) if place not in mentions | refused}
         references = {table.name: len(table.foreign_keys) for table in self.lexicon.schema.tables}
         ranked = []
@@ -278,6 +286,14 @@ class _Reading:
             if away < len(references):
                 ranked.append(((-used, not fits, away, -references[dated.table], order), (dated.table, dated.column)))
         return min(ranked)[1] if ranked else None
+
+    def _is_only_shown(self, place: int, found: Sequence[Period]) -> bool:
+        """Whether a column is named in a later sentence than the times: `in May 1998? Order number and due date`."""
+        start = self._offsets(place)[0]
+        if not found or start < found[-1].end:
+            return False
+        between = self.question[found[-1].end : start]
+        return _NEW_SENTENCE.search(between) is not None and _GO_BY.search(between) is None
 
     # What comes out
 

@@ -49,6 +49,12 @@ _EXCLUDED = re.compile(
     r"|\b(?:except|excluding|other than|outside|apart from)\s+(?:(?:of|for|from|in|the|those|category|country)\s+)*\Z",
     re.IGNORECASE,
 )
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|(?:did|do|does|is|are|was|were|has|have|had)nt)|n['\u2019]t)\s+"
+    r"(?:(?:yet|been|be|being|already|actually|all)\s+)*\Z",
+    re.IGNORECASE,
+)
+_YET = re.compile(r"\s*(?:\Z|[?.!,;:]|(?:yet|so far|up to now|until now|at all|either)\b)", re.IGNORECASE)
 _UNIT = r"(?:days?|weeks?|months?|quarters?|years?|hours?|minutes?|halves|half)"
 _EXTREME = re.compile(rf"\b{SUPERLATIVE}\b", re.IGNORECASE)
 _ORDINALS = {
@@ -148,6 +154,24 @@ def is_excluded(question: str, start: int) -> bool:
     (True, False)
     """
     return _EXCLUDED.search(question[:start]) is not None
+
+
+def is_denied(question: str, start: int) -> bool:
+    """Whether a `not` stands right before the words that start there.
+
+    >>> is_denied("goods that aren't sold", 18), is_denied("not all that is sold", 16)
+    (True, False)
+    """
+    return _DENIED.search(question[:start]) is not None
+
+
+def is_still_to_come(question: str, start: int, end: int) -> bool:
+    """Whether words say of something done that it has not been, at any time: `have not been shipped yet`.
+
+    >>> is_still_to_come("not shipped yet", 4, 11), is_still_to_come("not shipped in May", 4, 11)
+    (True, False)
+    """
+    return is_denied(question, start) and _YET.match(question, end) is not None
 
 
 def negations(question: str) -> tuple[tuple[int, int], ...]:

@@ -209,6 +209,9 @@ def test_the_noun_of_an_amount_links_wherever_its_verb_stands(northwind: Lexicon
         ("How many orders did Nancy Davolio handle in 1998?", "OrderDate"),
         ("employees born before 1960", "BirthDate"),
         ("orders from 1997 that are not shipped", "OrderDate"),
+        ("Which orders of April 1998 haven't been shipped yet?", "OrderDate"),
+        ("Which orders were placed in April 1998? Order number and the date they are needed by", "OrderDate"),
+        ("How many orders per month in 1998? Go by the day they were shipped", "ShippedDate"),
     ],
 )
 def test_period_goes_with_the_date_column_the_words_speak_of(question: str, column: str, northwind: Lexicon) -> None:
