@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from agent.drafting.literals import Column
@@ -12,6 +12,8 @@ from agent.keys import qualified
 from agent.linked import Grounding, Link
 from agent.linking import Lexicon
 from agent.periods import grain_of
+from agent.quantities import is_denied, is_still_to_come
+from agent.wording import fold, is_plural, stem
 
 _BETWEEN_NAME_AND_VALUE = re.compile(
     r"[\s\"'\u201c\u201d\u2018\u2019,:()-]*(?:(?:the|called|named)\s+)?\Z", re.IGNORECASE
@@ -24,8 +26,40 @@ _AGGREGATES = (
 _WHOSE = re.compile(r"(?:['\u2019]s|s['\u2019])?\s+")
 _FEW_WORDS = 2
 _FEW_LETTERS = 12
+_FEW_ITEM_WORDS = 3
 _LONGEST_ASKED = 12
 _STOP_MARK = re.compile(r"[?.!:;]\s+|,\s+(?=(?:just|only|with)\b)")
+_LIST_BREAK = re.compile(r"[?.!:;]\s+|,\s+|\s\(|\s+[-\u2013\u2014]\s+")
+_BESIDES = re.compile(r"(?:and|plus|with|together|along|also|how many)\b", re.IGNORECASE)
+_LIST_HEAD = re.compile(r"\s+(?:of|for)\s+(?:every|each|all|the|any|our)\b", re.IGNORECASE)
+_LIST_JOINED = re.compile(r",|&|\b(?:and|adn|nad|und|plus)\b", re.IGNORECASE)
+_ORDER_ONLY = re.compile(
+    r"[,;.]?\s+(?:\(?(?:best|worst|top|biggest|largest|highest|lowest|smallest|newest|oldest|latest|earliest|most|fewest)"
+    r"(?:\s+\w+)?\s+first|in (?:the )?order of \w+|yes or no|side by side|next to each ?other)\)?\s*\Z",
+    re.IGNORECASE,
+)
+_LIST_WORD = re.compile(
+    r"(?:a|an|adn|all|also|along|amount|amounts|and|are|as|be|both|code|codes|count|do|each|enough|every|figures?|for|"
+    r"full|give|how|i|id|ids|in|is|it|its|just|list|many|me|money|much|nad|name|names|need|no|nos|number|numbers|of|"
+    r"on|one|only|our|please|pls|plese|plus|respective|show|sum|that|the|their|them|there|they|to|together|total|"
+    r"totals|value|want|we|well|will|with|would|you|suffice)\Z",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+_COUNTED = re.compile(r"\b(?:numbers?\s+of|how\s+many)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
+_COUNT_OF = re.compile(r"numbers?\s+of\s+\w+s\b", re.IGNORECASE)
+_FIRST_AND = re.compile(r"\bfirst\s*(?:and|adn|&|,)\s*\Z", re.IGNORECASE)
+_LACKS = re.compile(
+    r"(?:\b(?:without|no|lack(?:s|ing)?|missing|neither|nor|(?:do|does|did)(?:\s+not|n['\u2019]?t)\s+have|"
+    r"(?:have|has|had)(?:\s+not|n['\u2019]?t)(?:\s+got)?))\s+(?:(?:a|an|any|the|their|its|his|her)\s+)*\Z",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"(?:\s+(?:number|no))?\s*(?:or|and|nor)\s+(?:(?:a|an|any)\s+)?", re.IGNORECASE)
+_EMPTY = re.compile(
+    r"\s+(?:(?:number|field|entry)\s+)?(?:(?:is|are|was|were)\s+)?(?:missing|empty|blank|unknown|"
+    r"not\s+(?:known|given|filled|set|recorded|on\s+(?:file|record)))\b",
+    re.IGNORECASE,
+)
 _PLAIN_ASKED = re.compile(r"\b(?:names?|numbers?|ids?|codes?)\b", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|for)\s+(?:(?:the|our|all|every|each|any|a|an)\s+)*\Z", re.IGNORECASE)
 _NAME = re.compile(r"names?", re.IGNORECASE)
@@ -54,7 +88,8 @@ class Said:
     keys, `numbers` to nothing. `limit` is how many rows are asked for, `asked` the number that says so where it does
     not link to a limit. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` of what
     different ones are counted; `grain` the unit of time that is grouped by; `shown` the columns to be shown where rows
-    are shown as they are, empty where the words do not tell.
+    are shown as they are, empty where the words do not tell. `listed` says that the words do nothing but list these,
+    before the rows or behind them.
     """
 
     things: tuple[Thing, ...]
@@ -68,16 +103,23 @@ class Said:
     distinct: Thing | None
     grain: str | None
     shown: tuple[Column, ...]
+    listed: bool = False
 
 
 def said(grounding: Grounding, lexicon: Lexicon) -> Said:
     """Read what a question speaks of off its links. A table whose row is named beside it is not asked about itself."""
     dialect = lexicon.schema.dialect
+    lacked = _lacked(grounding, lexicon)
+    stretches = {(link.start, link.end) for link in lacked}
+    grounding = replace(grounding, links=tuple(k for k in grounding.links if (k.start, k.end) not in stretches))
     expressions = {term.names[0]: term.expression for term in lexicon.glossary if term.expression}
     single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
     things: list[Thing] = []
     measures: list[str] = []
-    conditions: list[str] = []
+    conditions = [
+        canonical(f"{qualified(link.table or '', link.column or '', dialect)} IS NULL", dialect) for link in lacked
+    ]
+    told = tuple(canonical(text, dialect) for text in expressions.values())
     values: list[Link] = []
     numbers: list[Link] = []
     for link in grounding.chosen:
@@ -91,7 +133,9 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
             continue
         elif link.role == "condition":
             if expression:
-                conditions.append(canonical(expression, dialect))
+                text = canonical(expression, dialect)
+                denied = is_denied(grounding.question, link.start)
+                conditions.append(opposite(text, dialect, told) if denied else text)
         elif link.role in ("measure", "aggregate") and expression:
             measures.append(canonical(expression, dialect))
         elif link.role == "amount" and link.table and link.column:
@@ -114,7 +158,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         frozenset(name for name, pattern in _AGGREGATES if _is_asked(pattern, grounding)),
         _counted_apart(grounding),
         grain_of(grounding.question),
-        _shown(grounding, lexicon),
+        *_shown(grounding, lexicon),
     )
 
 
@@ -160,32 +204,20 @@ def _counted_apart(grounding: Grounding) -> Thing | None:
     return None
 
 
-def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
-    """The columns that a question asks to see: those of its last words where these only say what to show, else the
-    rows asked for with what stands beside them. A table of which a column is asked is not shown itself."""
+def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[tuple[Column, ...], bool]:
+    """The columns that a question asks to see, and whether it lists them: those of words that only say what to show,
+    else the rows asked for with what stands beside them. A table of which a column is asked is not shown itself."""
     question = grounding.question
     single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
     head = next((k for k in grounding.chosen if _is_rows(k, single) and not _is_named(k, grounding, lexicon)), None)
-    at = _last_words(grounding)
-    if at is not None:
-        found: list[tuple[int, str, str]] = []
-        links = [link for link in grounding.chosen if link.start >= at and not link.verb]
-        for start, word in ((m.start(), m[0].casefold()) for m in _PLAIN_ASKED.finditer(question, at)):
-            near = (k for k in links if _is_rows(k, single) and k.end <= start and not question[k.end : start].strip())
-            before = next(near, None)
-            rows = before or head
-            if rows is None or rows.table is None or any(k.start <= start < k.end and k.column for k in links):
-                continue
-            keys = lexicon.primary_keys.get(rows.table, ())
-            columns = display(rows.table, lexicon) if word.startswith("name") else keys[:1]
-            found += [(start, rows.table, column) for column in columns]
-            links = [k for k in links if k is not before]
-        for link in links:
-            if _is_rows(link, single) and link.table and not _qualifies(link, grounding):
-                found += [(link.start, link.table, column) for column in display(link.table, lexicon)]
-            elif link.column and link.table and link.kind in ("column", "term"):
-                found.append((link.start, link.table, link.column))
-        return tuple(dict.fromkeys((table, column) for _, table, column in sorted(found)))
+    stretch = _list_asked(grounding)
+    listed = stretch is not None
+    if stretch is None and (at := _last_words(grounding)) is not None:
+        stretch = (at, len(question))
+    if stretch is not None:
+        # A name of rows that no word names may be the name of anything.
+        sure = head is not None or not any(_NAME.fullmatch(word[0]) for word in _WORD.finditer(question, *stretch))
+        return _listed(grounding, lexicon, single, head, *stretch), listed and sure
     shown: list[Column] = []
     held = {c.start for c in grounding.comparisons}
     for link in grounding.chosen:
@@ -200,7 +232,99 @@ def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[Column, ...]:
         ):
             compared = any(0 <= start - link.end <= _FEW_LETTERS for start in held)
             shown += [] if compared else [(link.table, link.column)]
-    return tuple(dict.fromkeys(shown))
+    return tuple(dict.fromkeys(shown)), False
+
+
+def _listed(
+    grounding: Grounding, lexicon: Lexicon, single: frozenset[str], head: Link | None, at: int, end: int
+) -> tuple[Column, ...]:
+    """The columns of a stretch of a question that says what to show."""
+    question = grounding.question
+    found: list[tuple[int, str, str]] = []
+    links = [
+        link
+        for link in grounding.chosen
+        if at <= link.start < end and not link.verb and not (_COUNTED.search(question[: link.start]) and _is_many(link))
+    ]
+    for start, word in ((m.start(), m[0].casefold()) for m in _PLAIN_ASKED.finditer(question, at, end)):
+        if _COUNT_OF.match(question, start):
+            continue
+        near = (k for k in links if _is_rows(k, single) and k.end <= start and not question[k.end : start].strip())
+        before = next(near, None)
+        rows = before or head
+        if rows is None or rows.table is None or any(k.start <= start < k.end and k.column for k in links):
+            continue
+        keys = lexicon.primary_keys.get(rows.table, ())
+        columns = display(rows.table, lexicon) if word.startswith("name") else keys[:1]
+        found += [(start, rows.table, column) for column in columns]
+        links = [k for k in links if k is not before]
+    for link in links:
+        if _is_rows(link, single) and link.table and not _qualifies(link, grounding):
+            whose = any(table == link.table and start < link.start for start, table, _ in found) or any(
+                other.table == link.table and other.column and other.end <= link.start and other.role != "entity"
+                for other in links
+            )
+            if not (whose and _OF.search(question[: link.start])):
+                found += [(link.start, link.table, column) for column in display(link.table, lexicon)]
+        elif link.column and link.table and link.kind in ("column", "term"):
+            named = display(link.table, lexicon)
+            both = link.column in named and _FIRST_AND.search(question[: link.start])
+            found += [(link.start, link.table, column) for column in (named if both else (link.column,))]
+    return tuple(dict.fromkeys((table, column) for _, table, column in sorted(found, key=lambda one: one[0])))
+
+
+def _is_many(link: Link) -> bool:
+    return is_plural(link.text.split()[-1].casefold())
+
+
+def _list_asked(grounding: Grounding) -> tuple[int, int] | None:
+    """The words before the rows or behind them that do nothing but list what to show: `order date and freight of
+    every order`, `suppliers in Japan, name and phone`."""
+    question = grounding.question
+    end = len(question.rstrip(" ?.!"))
+    if (order := _ORDER_ONLY.search(question[:end])) is not None:
+        end = order.start()
+    before = -1
+    for stop in _LIST_BREAK.finditer(question, 0, end):
+        between = question[max(before, 0) : stop.start()].split()
+        whole = before < 0 or not stop[0].startswith(",") or len(between) > _FEW_ITEM_WORDS
+        if between and stop.end() < end and _only_lists(grounding, stop.end(), end):
+            return (stop.end(), end) if whole and not _BESIDES.match(question, stop.end()) else None
+        before = stop.end()
+    first = _LIST_HEAD.search(question)
+    if (
+        first is not None
+        and _LIST_JOINED.search(question[: first.start()])
+        and _only_lists(grounding, 0, first.start())
+    ):
+        return 0, first.start()
+    return None
+
+
+def _only_lists(grounding: Grounding, at: int, end: int) -> bool:
+    """Whether all words of a stretch name something to show, or are little words between."""
+    inside = [link for link in grounding.chosen if at <= link.start < end]
+    if any(link.verb or link.kind not in ("table", "column", "term") or link.role == "condition" for link in inside):
+        return False
+    if any(at <= sign.start < end for sign in grounding.comparisons):
+        return False
+    covered = [(link.start, link.end) for link in inside]
+    names = bool(inside)
+    rows = {stem(fold(link.text)) for link in grounding.chosen if link.kind == "table" or link.role == "entity"}
+    for word in _WORD.finditer(grounding.question, at, end):
+        if any(start <= word.start() < stop for start, stop in covered):
+            continue
+        named = stem(fold(word[0])) in rows
+        if not named and not _LIST_WORD.match(word[0]):
+            first = word[0].casefold() == "first"
+            if not (first and _first_and(grounding, word.end())):
+                return False
+        names = names or _PLAIN_ASKED.fullmatch(word[0]) is not None
+    return names
+
+
+def _first_and(grounding: Grounding, at: int) -> bool:
+    return any(_FIRST_AND.search(grounding.question[: link.start]) for link in grounding.chosen if link.start > at)
 
 
 def _is_rows(link: Link, single: frozenset[str] = frozenset()) -> bool:
@@ -243,6 +367,66 @@ def canonical(expression: str, dialect: str) -> str:
         )
     except (SqlglotError, RecursionError):
         return expression
+
+
+@lru_cache(maxsize=1_024)
+def opposite(condition: str, dialect: str, told: tuple[str, ...] = ()) -> str:
+    """What holds where a condition does not, for rows where what it is about is known.
+
+    Where `told` has just one condition that holds the same column against another literal, it is that one.
+
+    >>> opposite('"a"."b" < 3', "sqlite"), opposite('"a"."b" = 1', "sqlite", ('"a"."b" = 0',))
+    ('"a"."b" >= 3', '"a"."b" = 0')
+    """
+    from sqlglot import exp, parse_one
+
+    from agent.database.dialects import dialect as read_dialect
+
+    signs = {exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT}
+
+    def column_held(tree: exp.Expr) -> str | None:
+        whole = isinstance(tree, exp.EQ) and isinstance(tree.this, exp.Column)
+        return tree.this.sql() if whole and isinstance(tree.expression, exp.Literal) else None
+
+    read = read_dialect(dialect)
+    tree = parse_one(condition, read=read)
+    column = column_held(tree)
+    start = condition.partition(" = ")[0] + " = "
+    others = {text for text in told if column and text != condition and text.startswith(start)}
+    others = {text for text in others if column_held(parse_one(text, read=read)) == column}
+    if len(others) == 1:
+        return others.pop()
+    sign = signs.get(type(tree))  # type: ignore[arg-type]
+    if sign is not None:
+        fresh: exp.Expr = sign(this=tree.this, expression=tree.expression)
+    elif isinstance(tree, exp.Not):
+        fresh = tree.this.unnest()
+    else:
+        fresh = exp.Not(this=tree if isinstance(tree, exp.Is) else exp.paren(tree))
+    return fresh.sql(read, comments=False, identify=True)
+
+
+def _lacked(grounding: Grounding, lexicon: Lexicon) -> tuple[Link, ...]:
+    """The columns that are asked to be empty: `without a fax`, `neither a region nor a fax`, `have not been shipped`.
+
+    One that is asked about elsewhere as well is not: `the fax, or 'none' where there is no fax`.
+    """
+    question = grounding.question
+    empty = {(t.name, c.name) for t in lexicon.schema.tables for c in t.columns if c.nullable and not c.primary_key}
+    empty -= lexicon.amounts
+    dates = {(date.table, date.column) for date in lexicon.date_columns}
+    links = [k for k in grounding.chosen if k.kind in ("column", "term") and (k.table, k.column) in empty]
+    found: list[Link] = []
+    for link in links:
+        if link.role in ("entity", "condition", "measure"):
+            continue
+        after = bool(found) and _OR.fullmatch(question[found[-1].end : link.start]) is not None
+        lacks = _LACKS.search(question[: link.start]) or _EMPTY.match(question, link.end)
+        due = (link.table, link.column) in dates and is_still_to_come(question, link.start, link.end)
+        if after or lacks or due:
+            found.append(link)
+    sure = {(link.table, link.column) for link in links if link not in found}
+    return tuple(link for link in found if (link.table, link.column) not in sure)
 
 
 def display(table: str, lexicon: Lexicon) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ from agent.keys import qualified
 from agent.linked import Link
 from agent.quantities import is_excluded
 
+_IS_NULL = " IS NULL"
+
 
 def fit_values(work: Work) -> list[Filter]:
     """Put other values in the place of those of the old question, and give filters for those that have no place.
@@ -174,6 +176,13 @@ def fit_conditions(work: Work) -> list[Filter]:
     if len({_columns_in(work, one) for one in wanted}) < len(wanted):
         # `on time and late` are two figures, and no row is both.
         raise Misfit
+    if len(gone) == len(wanted) == 1 and all(text.endswith(_IS_NULL) for text in (*gone, *wanted)):
+        nodes = matching(work, gone[0])
+        for node in nodes:
+            node.replace(parsed(work, wanted[0]))
+        if nodes:
+            work.bend(0.2, f"{gone[0]} became {wanted[0]}")
+            return []
     for text in gone:
         found = False
         for node in matching(work, text):
@@ -188,6 +197,20 @@ def fit_conditions(work: Work) -> list[Filter]:
         if not found:
             work.bend(1.0)
         work.bend(0.2, f"left out {text}")
+    for text in list(wanted):
+        for node in matching(work, text):
+            around = node.parent
+            spot = spot_of(work, node)
+            if isinstance(around, exp.Not) and spot is around:
+                # The old question asked for the rows that have what is lacking now.
+                around.replace(node)
+                work.bend(0.2, f"{text} was denied before")
+                wanted.remove(text)
+                break
+            if spot is node:
+                work.bend(0.2)
+                wanted.remove(text)
+                break
     work.bend(0.3 * len(wanted))
     work.notes += [f"added {text}" for text in wanted]
     return [Filter(text, tables_of(work, text)) for text in wanted]

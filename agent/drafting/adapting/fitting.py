@@ -17,6 +17,7 @@ from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
 from agent.drafting.adapting.filters import fit_conditions, fit_values, put_in
 from agent.drafting.adapting.numbers import fit_numbers
+from agent.drafting.adapting.parting import fit_names_shown
 from agent.drafting.adapting.rows import fit_direction, fit_limit
 from agent.drafting.adapting.sources import drop_unused, tables_used
 from agent.drafting.adapting.things import fit_things
@@ -75,6 +76,7 @@ def _adapted(work: Work) -> Adapted:
     fit_aggregate(work)
     fit_distinct(work)
     fit_things(work)
+    fit_names_shown(work)
     fit_grain(work)
     put_in(work, [*wanted, *work.thresholds])
     drop_unused(work, used)

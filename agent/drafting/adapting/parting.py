@@ -87,20 +87,52 @@ def drop_group(work: Work, thing: Thing) -> None:
 def fit_columns_shown(work: Work) -> bool:
     """Where rows are shown just as they are, other columns are shown in place of those that were asked for.
 
-    It is done where the old question, read the same way, asks for what the old query shows.
+    It is done where the old question, read the same way, asks for what the old query shows, or where the question
+    lists what to show.
     """
     scope = work.tree
     if not isinstance(scope, exp.Select) or scope.args.get("group") or not work.new.shown:
         return False
     before = [home_of(one) for one in scope.expressions]
-    if None in before or set(before) != set(work.old.shown) or set(work.old.shown) == set(work.new.shown):
+    if None in before or set(before) == set(work.new.shown) or _lists_the_same(work):
         return False
-    heads = (
-        {one.table for one in work.old.things if one.column is None},
-        {one.table for one in work.new.things if one.column is None},
-    )
-    if heads[0] != heads[1]:
+    if not work.new.listed and (set(before) != set(work.old.shown) or set(work.old.shown) == set(work.new.shown)):
+        return False
+    heads = [{one.table for one in speaks.things if one.column is None} for speaks in (work.old, work.new)]
+    same_rows = {one[0] for one in before if one} & {table for table, _ in work.new.shown}
+    if heads[0] != heads[1] and not (work.new.listed and same_rows):
         return False
     scope.set("expressions", [column_of(*one) for one in work.new.shown])
     work.bend(0.2, "shows " + ", ".join(column for _, column in work.new.shown))
     return True
+
+
+def _lists_the_same(work: Work) -> bool:
+    """Whether both questions list the same columns, so that the old query shows what is asked for."""
+    return work.old.listed and work.new.listed and work.old.shown == work.new.shown
+
+
+def fit_names_shown(work: Work) -> None:
+    """Show of the rows that figures are parted by just the columns that the question lists, where it lists any."""
+    scope = work.tree
+    if not isinstance(scope, exp.Select) or not work.new.listed or not has_aggregates(scope) or _lists_the_same(work):
+        return
+    group = scope.args.get("group")
+    grouped = {home_of(one) for one in group.expressions} if group is not None else set()
+    for table in dict.fromkeys(table for table, _ in work.new.shown):
+        named = {(table, column) for column in display(table, work.lexicon)}
+        keys = {(table, column) for column in work.lexicon.primary_keys.get(table, ())}
+        figures = (keys - named) | work.lexicon.amounts
+        asked = [one for one in work.new.shown if one[0] == table and one not in figures]
+        places = [n for n, one in enumerate(scope.expressions) if home_of(one) in named]
+        before = [home_of(scope.expressions[n]) for n in places]
+        if not asked or not places or set(before) == set(asked) or not (keys <= grouped or set(asked) <= set(before)):
+            continue
+        fresh: list[exp.Expr] = []
+        for n, one in enumerate(scope.expressions):
+            if n == places[0]:
+                fresh += [column_of(*column) for column in asked]
+            elif n not in places:
+                fresh.append(one)
+        scope.set("expressions", fresh)
+        work.notes.append("shows " + ", ".join(column for _, column in asked))

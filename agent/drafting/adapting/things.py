@@ -34,6 +34,8 @@ def fit_things(work: Work) -> None:
         drop_group(work, one)
     for one in more:
         add_group(work, one)
+    if work.new.listed and pairs:
+        fit_columns_shown(work)
     work.bend(0.5 * sum(is_used(work, one) for one in rest))
     work.bend(0.5 * sum(not is_used(work, one) for one in more))
 

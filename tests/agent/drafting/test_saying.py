@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.database.reading import open_database
-from agent.drafting.saying import Said, canonical, display, said
+from agent.drafting.saying import Said, canonical, display, opposite, said
 from agent.grounding import Lexicon, ground
 from memory.semantic import Term
 
@@ -170,3 +170,69 @@ def test_rows_are_shown_by_their_name_or_both_their_names_or_their_key(
 def test_two_writings_of_an_expression_are_one(northwind: Lexicon) -> None:
     assert canonical('sum( "Orders" . Freight )', "sqlite") == canonical("SUM(Orders.Freight)", "sqlite")
     assert canonical("SUM(", "sqlite") == "SUM("
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("orders shipped to Norway, order number and freight", ["Orders.OrderID", "Orders.Freight"]),
+        (
+            "Order number, order date and freight of every order to Norway",
+            ["Orders.OrderID", "Orders.OrderDate", "Orders.Freight"],
+        ),
+        ("reps with orders from 18 countries or more, last name and number of countries", ["Employees.LastName"]),
+        ("employees outside the USA (first name, last name)", ["Employees.FirstName", "Employees.LastName"]),
+        ("Who took order 10300? First and last name", ["Employees.FirstName", "Employees.LastName"]),
+        ("prodcuts over 50 a peice, name adn price plese", ["Products.ProductName", "Products.UnitPrice"]),
+        (
+            "Orders of 6 May 1998: order number, company name of the customer, last name of the employee",
+            ["Orders.OrderID", "Customers.CompanyName", "Employees.LastName"],
+        ),
+    ],
+)
+def test_columns_are_listed_before_the_rows_or_behind_them(
+    question: str, expected: list[str], northwind: Lexicon
+) -> None:
+    assert sorted(shown(question, northwind)) == sorted(expected)
+    assert read(question, northwind).listed
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "customers in France, with their city",
+        "I need the address of order 10763, that is street, city and country.",
+        "Which customers are in Berlin, London or Madrid?",
+        "Which suppliers are in Japan?",
+        "Anything in Produce below 25 units in stock? Name and units, please.",
+    ],
+)
+def test_words_that_say_more_than_what_to_show_list_nothing(question: str, northwind: Lexicon) -> None:
+    assert not read(question, northwind).listed
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Suppliers without a fax number", ('"Suppliers"."Fax" IS NULL',)),
+        (
+            "Customers with neither a region nor a fax number",
+            ('"Customers"."Region" IS NULL', '"Customers"."Fax" IS NULL'),
+        ),
+        ("Which orders haven't been shipped yet?", ('"Orders"."ShippedDate" IS NULL',)),
+        ("Show suppliers with their fax, or 'none' where there is no fax", ()),
+        ("Which products have no stock value?", ()),
+        ("products that arent discontinued", ('"Products"."Discontinued" = 0',)),
+        ("orders that were not late", ('"Orders"."ShippedDate" <= "Orders"."RequiredDate"',)),
+        ("discontinued products", ('"Products"."Discontinued" = 1',)),
+    ],
+)
+def test_what_is_lacking_or_denied_is_a_condition(question: str, expected: tuple[str, ...], northwind: Lexicon) -> None:
+    assert read(question, northwind).conditions == expected
+
+
+def test_the_opposite_of_a_condition_is_known() -> None:
+    assert opposite('"a"."b" IS NULL', "sqlite") == 'NOT "a"."b" IS NULL'
+    assert opposite('NOT "a"."b" IS NULL', "sqlite") == '"a"."b" IS NULL'
+    assert opposite('"a"."b" = 1', "sqlite", ('"a"."b" = 0', '"a"."b" = 2')) == '"a"."b" <> 1'
+    assert opposite('"a"."b" < "a"."c" OR "a"."d" = 1', "sqlite") == 'NOT ("a"."b" < "a"."c" OR "a"."d" = 1)'
