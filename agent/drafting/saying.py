@@ -32,23 +32,23 @@ _STOP_MARK = re.compile(r"[?.!:;]\s+|,\s+(?=(?:just|only|with)\b)")
 _LIST_BREAK = re.compile(r"[?.!:;]\s+|,\s+|\s\(|\s+[-\u2013\u2014]\s+")
 _BESIDES = re.compile(r"(?:and|plus|with|together|along|also|how many)\b", re.IGNORECASE)
 _LIST_HEAD = re.compile(r"\s+(?:of|for)\s+(?:every|each|all|the|any|our)\b", re.IGNORECASE)
-_LIST_JOINED = re.compile(r",|&|\b(?:and|adn|nad|und|plus)\b", re.IGNORECASE)
+_LIST_JOINED = re.compile(r",|&|\b(?:and|und|plus)\b", re.IGNORECASE)
 _ORDER_ONLY = re.compile(
     r"[,;.]?\s+(?:\(?(?:best|worst|top|biggest|largest|highest|lowest|smallest|newest|oldest|latest|earliest|most|fewest)"
     r"(?:\s+\w+)?\s+first|in (?:the )?order of \w+|yes or no|side by side|next to each ?other)\)?\s*\Z",
     re.IGNORECASE,
 )
 _LIST_WORD = re.compile(
-    r"(?:a|an|adn|all|also|along|amount|amounts|and|are|as|be|both|code|codes|count|do|each|enough|every|figures?|for|"
-    r"full|give|how|i|id|ids|in|is|it|its|just|list|many|me|money|much|nad|name|names|need|no|nos|number|numbers|of|"
-    r"on|one|only|our|please|pls|plese|plus|respective|show|sum|that|the|their|them|there|they|to|together|total|"
+    r"(?:a|an|all|also|along|amount|amounts|and|are|as|be|both|code|codes|count|do|each|enough|every|figures?|for|"
+    r"full|give|how|i|id|ids|in|is|it|its|just|list|many|me|money|much|name|names|need|no|nos|number|numbers|of|"
+    r"on|one|only|our|please|pls|plus|respective|show|sum|that|the|their|them|there|they|to|together|total|"
     r"totals|value|want|we|well|will|with|would|you|suffice)\Z",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
 _COUNTED = re.compile(r"\b(?:numbers?\s+of|how\s+many)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
 _COUNT_OF = re.compile(r"numbers?\s+of\s+\w+s\b", re.IGNORECASE)
-_FIRST_AND = re.compile(r"\bfirst\s*(?:and|adn|&|,)\s*\Z", re.IGNORECASE)
+_FIRST_AND = re.compile(r"\bfirst\s*(?:and|&|,)\s*\Z", re.IGNORECASE)
 _LACKS = re.compile(
     r"(?:\b(?:without|no|lack(?:s|ing)?|missing|neither|nor|(?:do|does|did)(?:\s+not|n['\u2019]?t)\s+have|"
     r"(?:have|has|had)(?:\s+not|n['\u2019]?t)(?:\s+got)?))\s+(?:(?:a|an|any|the|their|its|his|her)\s+)*\Z",

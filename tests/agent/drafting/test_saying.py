@@ -183,7 +183,7 @@ def test_two_writings_of_an_expression_are_one(northwind: Lexicon) -> None:
         ("reps with orders from 18 countries or more, last name and number of countries", ["Employees.LastName"]),
         ("employees outside the USA (first name, last name)", ["Employees.FirstName", "Employees.LastName"]),
         ("Who took order 10300? First and last name", ["Employees.FirstName", "Employees.LastName"]),
-        ("prodcuts over 50 a peice, name adn price plese", ["Products.ProductName", "Products.UnitPrice"]),
+        ("prodcuts over 50 a peice, name and price please", ["Products.ProductName", "Products.UnitPrice"]),
         (
             "Orders of 6 May 1998: order number, company name of the customer, last name of the employee",
             ["Orders.OrderID", "Customers.CompanyName", "Employees.LastName"],
