@@ -363,12 +363,12 @@ WRONG = "SELECT COUNT(*) FROM Suppliers"
 def adapting(home: Home, endpoint: Endpoint) -> Home:
     """An installation that adapts what it recalls, and whose model is always wrong."""
     endpoint.says = lambda _question, _before: WRONG
-    home.environment["HEBBQL_LEVERS"] = "adapt"
+    home.environment["HEBBQL_LEVERS"] = "adapt,weigh"
     return home
 
 
 def test_what_is_adapted_is_a_candidate_before_those_of_the_model(adapting: Home) -> None:
-    found = adapting.ask(BRAZIL)
+    found = adapting.ask(BRAZIL, "--think", "deep")
     first, *others = found["candidates"]
     assert (found["path"], found["rows"]) == ("adapted", [[9]]) and "Country = 'Brazil'" in found["sql"]
     assert (first["sql"], first["origin"], first["rows"], first["agrees"]) == (found["sql"], "adapted", 1, True)
@@ -385,7 +385,7 @@ def test_people_read_which_question_an_answer_was_adapted_from(adapting: Home) -
 
 
 def test_the_runner_up_of_an_unsure_answer_is_taken_by_the_command_that_is_shown(adapting: Home) -> None:
-    adapting.environment |= {"HEBBQL_LEVERS": "adapt,weigh", "HEBBQL_UNSURE": "1"}
+    adapting.environment |= {"HEBBQL_UNSURE": "1"}
     found = adapting.ask(BRAZIL, "--think", "deep")
     assert found["unsure"] is True and 0 < found["confidence"] < 1
     assert found["confidence"] == max(one["confidence"] for one in found["candidates"])
