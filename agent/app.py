@@ -332,7 +332,9 @@ class App:
             craft=self.crafting.craft(partial(self.nearby, arm=arm, other=other), schema=arm.schema),
         ):
             if grown.wants_draft:
-                self._ready_for(grown)
+                # What was adapted is an answer also where the model cannot be had.
+                with suppress(*((ModelError,) if grown.result is not None else ())):
+                    self.get_model_ready(fetch=bool(grown.approach))
             yield grown
 
     @cached_property
@@ -514,9 +516,10 @@ class App:
         if self.settings.levers.grammar and isinstance(self.model, LocalModel) and arm.schema:
             from agent.drafting.loose import is_due, loosened
 
-            fresh = approach.prompt(attempt.grown(drafts=()), material)
-            if is_due(attempt) and (loose := loosened(attempt, fresh, lexicon=self.lexicon)).grammar:
-                return loose
+            if is_due(attempt):
+                fresh = approach.prompt(attempt.grown(drafts=()), material)
+                if (loose := loosened(attempt, fresh, lexicon=self.lexicon)).grammar:
+                    return loose
         return approach.prompt(attempt, material)
 
     def material(self, understood: Understood, arm: Arm = MEMORY, other: Understood | None = None) -> Material:
@@ -546,25 +549,17 @@ class App:
             lessons=lessons,
         )
 
-    def _ready_for(self, attempt: Attempt) -> None:
-        """Load the model while memories are recalled and adapted; fetch it only once its draft is wanted.
+    def get_model_ready(self, *, fetch: bool = True) -> None:
+        """Fetch a local model that is not here yet, and load it while memories are recalled and adapted.
 
-        What was adapted is an answer also where the model cannot be had.
-        """
-        fetched = not isinstance(self.model, LocalModel) or needs_pull(self.model, folder=self.settings.models) is None
-        if attempt.approach or fetched:
-            with suppress(*((ModelError,) if attempt.result is not None else ())):
-                self.get_model_ready()
-
-    def get_model_ready(self) -> None:
-        """Fetch a local model that is not here yet, and load it while memories are recalled.
-
-        What goes wrong in loading is said by the first draft.
+        Without `fetch` one that is not here is left for later. What goes wrong in loading is said by the first draft.
         """
         model = self.model
         if not isinstance(model, LocalModel) or self._warming is not None:
             return
         if entry := needs_pull(model, folder=self.settings.models):
+            if not fetch:
+                return
             self.say(f"Fetching and verifying the local model {entry.name} ({entry.size / 1e6:,.0f} MB), once …")
             from agent.models.pulling import pull
 

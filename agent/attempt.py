@@ -95,8 +95,8 @@ class Draft:
     broken, or `failed` when the database could not run the query. `sql` is what ran where it ran, else what was
     written. `origin` says who wrote it: the model, code that adapted `episode` (its id), or a habit. `notes` are what
     code changed in what was written, in words; `doubts` what of the question the query leaves out or makes up.
-    `strain` is how far an adapted query was bent, 0 for other literals only; `support` how many episodes gave it, and
-    `bent` how far each of them was, by its id, `episode` first. Where several did, `strain` is that of the least bent.
+    `strain` is how far an adapted query was bent, 0 for other literals only; `bent` how far each episode that gave it
+    was, by its id, `episode` first. Where several did, `strain` is that of the least bent.
     `confidence` is the chance in [0, 1] that the result is right, None where it was not weighed.
     """
 
@@ -112,14 +112,18 @@ class Draft:
     notes: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     strain: float = 0.0
-    support: int = 1
     bent: tuple[tuple[str, float], ...] = ()
     confidence: float | None = None
+
+    @property
+    def support(self) -> int:
+        """How many episodes gave it."""
+        return max(1, len(self.bent))
 
     def supported(self, episode: str, *, strain: float) -> Draft:
         """The same draft, given by another episode as well, which had to be bent so far for it."""
         bent = (*(self.bent or ((self.episode, self.strain),)), (episode, strain))
-        return replace(self, support=self.support + 1, strain=min(self.strain, strain), bent=bent)
+        return replace(self, strain=min(self.strain, strain), bent=bent)
 
     @property
     def complaint(self) -> str:
@@ -217,13 +221,14 @@ class Attempt:
     @property
     def runner_up(self) -> Draft | None:
         """The most likely draft with another result than the answer's; None where there is no other."""
-        others = [draft for draft in self.ran if self.answer and not agree(self.answer, draft)]
-        return self._best(others)
+        answer = self.answer
+        return self._best([draft for draft in self.ran if answer and not agree(answer, draft)])
 
     @property
     def confidence(self) -> float | None:
         """The chance in [0, 1] that the answer is right; None where there is no result or it was not weighed."""
-        return self.answer.confidence if self.answer and self.answer.result is not None else None
+        answer = self.answer
+        return answer.confidence if answer and answer.result is not None else None
 
     def _best(self, drafts: Sequence[Draft]) -> Draft | None:
         """The most likely of some drafts; of equals the one with the fewest doubts, then the earliest.
@@ -299,8 +304,6 @@ class Attempt:
             path = "habit" if self.path == "habit" else answer.origin
             return replace(self, status="answered", message=" ".join(told), out_of_reach=away, path=path)
         answer = last = self.written[-1] if self.written else last
-        if last.reply.declined:
-            return replace(self, status="abstained", message=last.reply.declined)
         if last.rule in OUTAGES:
             return replace(self, status="failed", message=last.problem, out_of_reach=True)
         if last.rule not in MISTAKES:

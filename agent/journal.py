@@ -66,7 +66,8 @@ def body_of(
 
     Where the model declined, nothing came out, whatever an adapted draft had given.
     """
-    result, usage = attempt.result if attempt.status != "abstained" else None, attempt.usage
+    answer, usage = attempt.answer, attempt.usage
+    result = attempt.result if attempt.status != "abstained" else None
     named = attempt.habit
     if not named and result and attempt.understood is not None:
         named = habit(attempt.understood, attempt.sql)
@@ -99,7 +100,7 @@ def body_of(
                 "notes": list(draft.notes),
                 "doubts": [[doubt.rule, doubt.text] for doubt in draft.doubts],
                 "confidence": draft.confidence,
-                "agrees": agree(draft, attempt.answer) if attempt.answer else False,
+                "agrees": answer is not None and agree(draft, answer),
             }
             for draft in attempt.drafts
         ],

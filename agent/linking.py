@@ -105,6 +105,13 @@ class Lexicon:
         self._spelt: set[str] = set()
         self._known_tables = {table.name for table in schema.tables}
         self.foreign = {(t.name, c) for t in schema.tables for key in t.foreign_keys for c in key.columns}
+        self.refers = {
+            (table.name, here): (key.referred_table, there)
+            for table in schema.tables
+            for key in table.foreign_keys
+            for here, there in zip(key.columns, key.referred_columns, strict=False)
+        }
+        """The column that each column of a declared key refers to."""
         self._codes = {(t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key}
         self._index_tables()
         self.naming = self._index_values()
@@ -351,11 +358,8 @@ class Lexicon:
             self._verbs_of.setdefault(noun.stem, []).append((root, meaning))
 
     def _is_amount(self, meaning: Meaning) -> bool:
-        types = (c.type for t in self.schema.tables if t.name == meaning.table for c in t.columns)
-        names = (c.name for t in self.schema.tables if t.name == meaning.table for c in t.columns)
-        return any(
-            name == meaning.column and _AMOUNT_TYPE.search(type_) for name, type_ in zip(names, types, strict=True)
-        )
+        columns = (c for t in self.schema.tables if t.name == meaning.table for c in t.columns)
+        return any(c.name == meaning.column and _AMOUNT_TYPE.search(c.type) for c in columns)
 
     def _name(self, words: Sequence[Token], meaning: Meaning) -> None:
         stems, folded = _keys(words)

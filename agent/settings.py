@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout: `data/` and `runs/` lie in it."""
@@ -132,13 +132,18 @@ class Settings:
                 raise SettingsError(f"HEBBQL_{name.upper()} must be a whole number above 0, not {words[name]!r}.")
             return None if value is None else int(value)
 
-        def fact_level() -> FactLevel:
-            for level in get_args(FactLevel):
-                if (words["facts"].lower() or default.facts) == level:
-                    return level  # type: ignore[no-any-return]
-            raise SettingsError(
-                f"HEBBQL_FACTS must be one of {', '.join(get_args(FactLevel))}, not {words['facts']!r}."
-            )
+        def share(name: str) -> float:
+            value: float = number(name) or getattr(default, name)
+            if value > 1:
+                raise SettingsError(f"HEBBQL_{name.upper()} must be at most 1, not {words[name]!r}.")
+            return value
+
+        def one_of(name: str, kind: object, *, option: str = "") -> Any:
+            known, word = get_args(kind), words[name].lower() or getattr(default, name)
+            if word not in known:
+                told = f"HEBBQL_{name.upper()}{option} must be one of {', '.join(known)}"
+                raise SettingsError(f"{told}, not {words[name]!r}.")
+            return word
 
         def switch(name: str, usual: bool) -> bool:
             word = words[name].lower()
@@ -146,19 +151,6 @@ class Settings:
                 raise SettingsError(f"HEBBQL_{name.upper()} must be on or off, not {words[name]!r}.")
             return usual if not word else word == "on"
 
-        def effort() -> Think:
-            for name in get_args(Think):
-                if (words["think"].lower() or default.think) == name:
-                    return name  # type: ignore[no-any-return]
-            known = ", ".join(get_args(Think))
-            raise SettingsError(f"HEBBQL_THINK and --think must be one of {known}, not {words['think']!r}.")
-
-        salience = number("habit_salience") or default.habit_salience
-        if salience > 1:
-            raise SettingsError(f"HEBBQL_HABIT_SALIENCE must be at most 1, not {words['habit_salience']!r}.")
-        unsure = number("unsure") or default.unsure
-        if unsure > 1:
-            raise SettingsError(f"HEBBQL_UNSURE must be at most 1, not {words['unsure']!r}.")
         if re.match(r"[a-z][a-z+]*:/", words["brain"]):
             raise SettingsError(f"HEBBQL_BRAIN and --brain take a folder, not {words['brain']!r}.")
 
@@ -181,13 +173,13 @@ class Settings:
             threads=whole("threads"),
             context_tokens=whole("context_tokens") or default.context_tokens,
             recall_limit=whole("recall_limit") or default.recall_limit,
-            facts=fact_level(),
+            facts=one_of("facts", FactLevel),
             approach=words["approach"] or None,
             habits=switch("habits", default.habits),
             habit_successes=whole("habit_successes") or default.habit_successes,
             habit_literals=whole("habit_literals") or default.habit_literals,
-            habit_salience=salience,
-            think=effort(),
-            unsure=unsure,
+            habit_salience=share("habit_salience"),
+            think=one_of("think", Think, option=" and --think"),
+            unsure=share("unsure"),
             levers=Levers.read(words["levers"]) if words["levers"] else default.levers,
         )

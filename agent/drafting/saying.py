@@ -158,7 +158,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         frozenset(name for name, pattern in _AGGREGATES if _is_asked(pattern, grounding)),
         _counted_apart(grounding),
         grain_of(grounding.question),
-        *_shown(grounding, lexicon),
+        *_shown(grounding, lexicon, single),
     )
 
 
@@ -204,11 +204,10 @@ def _counted_apart(grounding: Grounding) -> Thing | None:
     return None
 
 
-def _shown(grounding: Grounding, lexicon: Lexicon) -> tuple[tuple[Column, ...], bool]:
+def _shown(grounding: Grounding, lexicon: Lexicon, single: frozenset[str]) -> tuple[tuple[Column, ...], bool]:
     """The columns that a question asks to see, and whether it lists them: those of words that only say what to show,
     else the rows asked for with what stands beside them. A table of which a column is asked is not shown itself."""
     question = grounding.question
-    single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
     head = next((k for k in grounding.chosen if _is_rows(k, single) and not _is_named(k, grounding, lexicon)), None)
     stretch = _list_asked(grounding)
     listed = stretch is not None
@@ -327,7 +326,7 @@ def _first_and(grounding: Grounding, at: int) -> bool:
     return any(_FIRST_AND.search(grounding.question[: link.start]) for link in grounding.chosen if link.start > at)
 
 
-def _is_rows(link: Link, single: frozenset[str] = frozenset()) -> bool:
+def _is_rows(link: Link, single: frozenset[str]) -> bool:
     """Whether words stand for the rows of a table. A word that the glossary has for several tables is a doing: `sold`.
 
     `single` are the first names of the terms that are about one table.

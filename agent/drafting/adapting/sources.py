@@ -13,22 +13,12 @@ from agent.drafting.saying import Thing
 
 def tables_used(work: Work, scope: exp.Select) -> set[str]:
     """The tables whose columns a scope itself names."""
-    known = {table.name for table in work.schema.tables}
-    return {
-        column.table
-        for column in scope.find_all(exp.Column)
-        if column.table in known and column.find_ancestor(exp.Select) is scope
-    }
+    return {c.table for c in scope.find_all(exp.Column) if c.find_ancestor(exp.Select) is scope} & work.tables
 
 
 def sources_of(work: Work, scope: exp.Select) -> set[str]:
     """The tables that a scope itself reads from."""
-    known = {table.name for table in work.schema.tables}
-    return {
-        table.name
-        for table in scope.find_all(exp.Table)
-        if table.name in known and table.find_ancestor(exp.Select) is scope
-    }
+    return {t.name for t in scope.find_all(exp.Table) if t.find_ancestor(exp.Select) is scope} & work.tables
 
 
 def has_aggregates(scope: exp.Select) -> bool:

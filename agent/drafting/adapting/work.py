@@ -86,12 +86,8 @@ class Work:
         self.held: list[Held] = []
         self.tree, self.rigid = known.loose.tree.copy(), known.loose.rigid
         self.names = Names(self.tree, self.schema, [(d.table, d.column) for d in lexicon.date_columns])
-        self.refers = {
-            (table.name, here): (key.referred_table, there)
-            for table in self.schema.tables
-            for key in table.foreign_keys
-            for here, there in zip(key.columns, key.referred_columns, strict=True)
-        }
+        self.tables = frozenset(table.name for table in self.schema.tables)
+        self.refers = lexicon.refers
 
     def bend(self, much: float, note: str = "") -> None:
         """Note a change and how uncertain it is."""
@@ -116,13 +112,12 @@ def column_of(table: str, column: str) -> exp.Column:
 
 def matching(work: Work, text: str) -> list[exp.Expr]:
     dialect = read_dialect(work.dialect)
-    kind = type(parsed(work, text))
+    kind = type(_parsed(text, work.dialect))
     return [node for node in work.tree.find_all(kind) if node.sql(dialect, comments=False, identify=True) == text]
 
 
 def tables_of(work: Work, text: str) -> tuple[str, ...]:
-    tree = parsed(work, text)
-    return tuple(dict.fromkeys(column.table for column in tree.find_all(exp.Column)))
+    return tuple(dict.fromkeys(column.table for column in _parsed(text, work.dialect).find_all(exp.Column)))
 
 
 def take_out(work: Work, one: Held) -> None:

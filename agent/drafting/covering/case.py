@@ -228,15 +228,22 @@ class Case:
             for column in table.columns
         }
 
-    @cached_property
+    @property
     def refers(self) -> dict[Column, Column]:
         """The column that each column of a foreign key refers to."""
-        return {
-            (table.name, here): (key.referred_table, there)
-            for table in self.lexicon.schema.tables
-            for key in table.foreign_keys
-            for here, there in zip(key.columns, key.referred_columns, strict=False)
-        }
+        return self.lexicon.refers
+
+    def reached(self, tables: Iterable[str]) -> set[str]:
+        """The tables whose row is told by a row of these, over keys; these themselves included."""
+        reached = set(tables)
+        waiting = list(reached)
+        while waiting:
+            here = waiting.pop()
+            for column, referred in self.refers.items():
+                if column[0] == here and referred[0] not in reached:
+                    reached.add(referred[0])
+                    waiting.append(referred[0])
+        return reached
 
     def is_key(self, column: Column) -> bool:
         return column[1] in self.lexicon.primary_keys.get(column[0], ()) or column in self.lexicon.foreign

@@ -157,7 +157,7 @@ def loose_columns(case: Case) -> Iterator[str]:
             continue
         tops = {case.keyed(column) for column in columns if column is not None}
         tops |= {c[0] for c in columns if c is not None and (c in case.lexicon.naming or case.is_key(c))}
-        fixed = _reached(case, {table for table in tops if table is not None})
+        fixed = case.reached(table for table in tops if table is not None)
         for one in select.expressions:
             node = one.unalias()
             inside = list(case.own(select, [node]))
@@ -192,18 +192,6 @@ def _meant(one: exp.Expr, select: exp.Select, shown: dict[str, exp.Expr]) -> exp
     if isinstance(one, exp.Column) and not one.table:
         return shown.get(fold_name(one.name), one)
     return one
-
-
-def _reached(case: Case, tables: set[str]) -> set[str]:
-    """The tables whose row is told by a row of these, over keys."""
-    reached, waiting = set(tables), list(tables)
-    while waiting:
-        here = waiting.pop()
-        for column, referred in case.refers.items():
-            if column[0] == here and referred[0] not in reached:
-                reached.add(referred[0])
-                waiting.append(referred[0])
-    return reached
 
 
 def _ends(case: Case, column: Column) -> set[Column]:

@@ -137,14 +137,7 @@ def _is_each(case: Case, select: exp.Select, table: str) -> bool:
 def _multiplied(case: Case, call: exp.Anonymous, homes: set[str], read: list[str]) -> Iterator[str]:
     if not homes or not homes <= set(read):
         return
-    reached = set(homes)
-    waiting = list(homes)
-    while waiting:
-        here = waiting.pop()
-        for column, referred in case.refers.items():
-            if column[0] == here and referred[0] not in reached:
-                reached.add(referred[0])
-                waiting.append(referred[0])
+    reached = case.reached(homes)
     below = [table for table in read if table not in reached and not _is_pinned(case, table)]
     below.sort(key=lambda table: all(there[0] not in reached for c, there in case.refers.items() if c[0] == table))
     if below:

@@ -61,7 +61,7 @@ def adapted(result: Result | None, place: int = 0, *, strain: float = 0.0, suppo
         origin="adapted",
         episode=str(EPISODES[place].id),
         strain=strain,
-        support=support,
+        bent=tuple((str(one.id), strain) for one in EPISODES[:support]),
     )
 
 
