@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 from agent.attempt import Attempt, Doubt, Draft, Understood
 from agent.database.result import Result
 from agent.drafting.weighing import (
+    COPIED,
     FEATURES,
     MOST_DOUBTED,
     USUAL_WEIGHTS,
     Weights,
     WeightsError,
     chances_of,
+    copied,
     evidence,
     read_weights,
+    sole_source,
     weighed,
     written,
 )
@@ -141,6 +144,45 @@ def test_a_model_that_writes_the_same_again_is_one_way() -> None:
     again = OPEN.grown(drafts=(written_by_model(RESULTS[0], "SELECT 1"), written_by_model(RESULTS[0], "SELECT 1")))
     other = again.drafted(written_by_model(RESULTS[0], "SELECT 2 - 1"))
     assert [evidence(attempt)[0].features["ways"] for attempt in (again, other)] == [0, 1]
+
+
+def test_a_model_that_copies_what_code_made_of_an_episode_is_no_way_of_its_own_and_counts_half() -> None:
+    made = replace(adapted(RESULTS[0], 0), sql="SELECT Breads.Name FROM Breads WHERE Breads.Grain = 'Rye'")
+    copy = written_by_model(RESULTS[0], "SELECT B.name AS Bread FROM breads AS B WHERE B.grain = 'Rye'")
+    own = written_by_model(RESULTS[0], "SELECT Name FROM Breads WHERE Grain LIKE 'Rye'")
+    alone, copies, twice = OPEN.grown(drafts=(made,)), OPEN.grown(drafts=(made, copy)), OPEN.grown(drafts=(made, own))
+    told = [evidence(attempt)[0].features for attempt in (alone, copies, twice)]
+    assert [(one["model"], one["ways"]) for one in told] == [(0, 0), (COPIED, 0), (1, 1)]
+    assert chance(alone, 0) < chance(copies, 0) < chance(twice, 0) - 0.1
+    [both] = evidence(copies.drafted(own))
+    assert (both.features["model"], both.features["ways"]) == (1, 1), "one that came to it alone is enough"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "SELECT Name FROM Breads WHERE Grain = 'rye'",
+        "SELECT Name FROM Breads WHERE Grain = 'Rye' LIMIT 5",
+        "SELECT Name FROM Cakes WHERE Grain = 'Rye'",
+    ],
+)
+def test_what_says_something_else_is_no_copy(other: str) -> None:
+    made = replace(adapted(RESULTS[0], 0), sql="SELECT Breads.Name FROM Breads WHERE Breads.Grain = 'Rye'")
+    assert copied((made, written_by_model(RESULTS[0], other))) == (False, False)
+    assert copied((written_by_model(RESULTS[0], made.sql), made)) == (False, False), "what came first copied nothing"
+
+
+def test_an_answer_rests_on_one_episode_where_nothing_else_came_to_it() -> None:
+    made = replace(adapted(RESULTS[0], 0), sql="SELECT 1", confidence=0.9)
+    copy, own = written_by_model(RESULTS[0], "SELECT 1"), written_by_model(RESULTS[0], "SELECT 2 - 1")
+    wrong, second = written_by_model(RESULTS[1], "SELECT 2"), adapted(RESULTS[0], 4)
+    for others in ((), (copy,), (wrong,), (copy, wrong)):
+        assert sole_source(OPEN.grown(drafts=(made, *others))) == str(EPISODES[0].id), others
+    for others in ((own,), (second,), (copy, own)):
+        assert sole_source(OPEN.grown(drafts=(made, *others))) == "", others
+    assert sole_source(OPEN.grown(drafts=(adapted(RESULTS[0], 0, support=2),))) == ""
+    assert sole_source(OPEN.grown(drafts=(own,))) == sole_source(OPEN) == ""
+    assert sole_source(OPEN.grown(drafts=(adapted(None, 0),))) == ""
 
 
 def test_episodes_of_one_shape_that_agree_are_one_way() -> None:
