@@ -10,11 +10,11 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, select, text, update
 
@@ -40,7 +40,7 @@ from memory.opening import (
 )
 from memory.tables import ATTEMPTS, BRAIN, CONTENT, EPISODES, LEDGER, LESSONS, MASKED_QUESTIONS, METADATA, OUTBOX
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the tables or the meaning of an event change; `memory.migrating` then takes older brains along."""
 
 
@@ -51,6 +51,7 @@ class EventKind(StrEnum):
     BRAIN_UPGRADED = "brain_upgraded"
     SCHEMA_SEEN = "schema_seen"
     TERM_TAUGHT = "term_taught"
+    TERM_DROPPED = "term_dropped"
     BATCH_OPENED = "batch_opened"
     EPISODE_REMEMBERED = "episode_remembered"
     EPISODE_FORGOTTEN = "episode_forgotten"
@@ -69,7 +70,13 @@ class EventKind(StrEnum):
     RUN_CHECKED = "run_checked"
     RUN_PAUSED = "run_paused"
     RUN_FINISHED = "run_finished"
+    SNAPSHOT_TAKEN = "snapshot_taken"
+    BRAIN_CHANGED = "brain_changed"
+    CANARY_BEGAN = "canary_began"
+    CANARY_ENDED = "canary_ended"
 
+
+_EPISODE_FIELDS = tuple(one.name for one in fields(Episode))
 
 Action = Literal["remember", "forget", "rewrite"]
 EpisodeState = Literal["active", "forgotten", "erased"]
@@ -189,16 +196,18 @@ class Transaction:
         self._head = (position, link)
         return position
 
-    def remember(self, episode: Episode, *, again: bool = False) -> bool:
+    def remember(self, episode: Episode, *, again: bool = False, since: int | None = None) -> bool:
         """Write an episode and queue it for the store. False, and no change, when it is known already.
 
         A forgotten or erased episode counts as known, so that no seed pack brings back what a person took out.
-        `again` is the word of a new verifier that it is right after all.
+        `again` is the word of a new verifier that it is right after all. `since` is the second since 1970, UTC, when
+        it was first remembered, where that was not now.
         """
         known = self._row(episode.id)
         if known is not None and (known.state == "active" or not again):
             return False
-        position = self.append(EventKind.EPISODE_REMEMBERED, str(episode.id), _episode_content(episode))
+        written = _episode_content(episode) if since is None else {**_episode_content(episode), "since": since}
+        position = self.append(EventKind.EPISODE_REMEMBERED, str(episode.id), written)
         row = {
             "id": str(episode.id),
             "state": "active",
@@ -821,8 +830,13 @@ def _episode_content(episode: Episode) -> Content:
 
 
 def _episode(row: Row[tuple[int, str]]) -> Episode:
-    body = json.loads(row.body)
-    return Episode(**{**body, "tables": tuple(body["tables"])})
+    return episode_from(json.loads(row.body))
+
+
+def episode_from(body: Content) -> Episode:
+    """The episode that the content of an `episode_remembered` event holds."""
+    told: dict[str, Any] = {name: body[name] for name in _EPISODE_FIELDS}
+    return Episode(**{**told, "tables": tuple(told["tables"])})
 
 
 def tables_key(tables: Iterable[str]) -> str:

@@ -96,6 +96,18 @@ class Lessons:
             self._ledger.between("lesson row")
         return len(found)
 
+    def restore(self, transaction: Transaction, lesson: Lesson) -> None:
+        """Write a lesson just as it is given, in place of any that has its id: for ways back to an earlier brain."""
+        known = transaction.connection.execute(select(LESSONS.c.id).where(LESSONS.c.id == str(lesson.id))).first()
+        kind = EventKind.LESSON_LEARNED if known is None else EventKind.LESSON_RESOLVED
+        self._write(transaction, kind, lesson, new=known is None)
+
+    def remove(self, transaction: Transaction, id: uuid.UUID, reason: str) -> None:
+        """Take one lesson away."""
+        transaction.append(EventKind.LESSON_DROPPED, str(id), {"reason": reason})
+        transaction.connection.execute(delete(LESSONS).where(LESSONS.c.id == str(id)))
+        self._ledger.between("lesson row")
+
     def of(self, bucket: str, limit: int = MOST_SHOWN, *, masked: str = "") -> tuple[Lesson, ...]:
         """The newest lessons of a bucket, those with a fix first; before all others those of this masked question.
 

@@ -17,7 +17,8 @@ from memory.tables import BRAIN, CONTENT, EPISODES, LESSONS, MASKED_QUESTIONS
 _AT_ONCE = 1_000
 
 _LESSONS_AND_MASKS = 2
-"""The format that brought tables for lessons and masked questions. Format 3 brought the events of runs, no table."""
+"""The format that brought tables for lessons and masked questions. Format 3 brought the events of
+runs, format 4 those of snapshots, canaries and terms that are dropped; neither brought a table."""
 
 
 def migrate(engine: Engine, *, clock: Callable[[], float], between: Callable[[str], None]) -> None:

@@ -92,7 +92,7 @@ class SemanticMemory:
         if term in self.glossary():
             return False
         with self._ledger.transaction() as transaction:
-            self._write(transaction, term)
+            self.write(transaction, term)
         return True
 
     def load(self, terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -113,7 +113,7 @@ class SemanticMemory:
         if fresh:
             with self._ledger.transaction() as transaction:
                 for term in fresh:
-                    self._write(transaction, term)
+                    self.write(transaction, term)
         return tuple(fresh)
 
     def glossary(self) -> tuple[Term, ...]:
@@ -129,19 +129,27 @@ class SemanticMemory:
                 event.position,
                 event.at,
                 term,
-                tuple(name for name in term.names if held[name.casefold()] == event.position),
+                tuple(name for name in term.names if held.get(name.casefold()) == event.position),
             )
             for event in self._ledger.events(kinds=(EventKind.TERM_TAUGHT,))
-            if (term := _term(event.content or {}))
+            if (term := term_from(event.content or {}))
         )
 
-    def _write(self, transaction: Transaction, term: Term) -> None:
+    def write(self, transaction: Transaction, term: Term) -> None:
+        """Teach a term in somebody's transaction, whatever is known. It takes over names that older terms hold."""
         position = transaction.append(EventKind.TERM_TAUGHT, term.names[0], asdict(term))
         names = sorted({name.casefold() for name in term.names})
         transaction.connection.execute(delete(TERM_NAMES).where(TERM_NAMES.c.name.in_(names)))
         self._ledger.between("term names taken")
         transaction.connection.execute(insert(TERM_NAMES), [{"name": name, "position": position} for name in names])
         self._ledger.between("term names")
+
+    def drop(self, transaction: Transaction, term: Term, reason: str) -> None:
+        """Let a term hold its names no longer, in somebody's transaction. What it was stays in the history."""
+        names = sorted({name.casefold() for name in term.names})
+        transaction.append(EventKind.TERM_DROPPED, term.names[0], {"names": names, "reason": reason})
+        transaction.connection.execute(delete(TERM_NAMES).where(TERM_NAMES.c.name.in_(names)))
+        self._ledger.between("term names dropped")
 
     def _newest(self, schema_name: str) -> SchemaVersion | None:
         wanted = (
@@ -162,6 +170,7 @@ def _held(connection: Connection) -> dict[str, int]:
     return {row.name: row.position for row in connection.execute(select(TERM_NAMES))}
 
 
-def _term(content: object) -> Term:
+def term_from(content: object) -> Term:
+    """The term that the content of a `term_taught` event holds."""
     body = dict(content)  # type: ignore[call-overload]
     return Term(tuple(body["names"]), body["meaning"], body["expression"], tuple(body["tables"]), body["origin"])

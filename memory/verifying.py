@@ -87,6 +87,8 @@ class _Replay:
                 self.schemas.add(position)
             case EventKind.TERM_TAUGHT:
                 self.names.update({name.casefold(): position for name in body.get("names", ())})
+            case EventKind.TERM_DROPPED:
+                self.names = {name: at for name, at in self.names.items() if name not in body.get("names", ())}
             case _:
                 pass
 

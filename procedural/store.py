@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    delete,
     insert,
     or_,
     select,
@@ -137,6 +138,32 @@ class SynapseStore:
             self._between(f"synapse {target.kind}")
         return tuple(changes)
 
+    def restore(
+        self, connection: Connection, synapses: Iterable[Synapse], buckets: Iterable[Bucket], gone: Iterable[Synapse]
+    ) -> dict[str, object]:
+        """Set synapses to what they are given as, and take away those that are `gone`.
+
+        Give what comes back to the ledger in the same transaction, as the content of a `weights_moved` event.
+        """
+        known = set(connection.execute(select(BUCKETS.c.bucket)).scalars())
+        for bucket in buckets:
+            if bucket.bucket not in known:
+                self._know(connection, bucket)
+        wanted, leaving = list(synapses), list(gone)
+        if wanted:
+            connection.execute(_write_synapses(connection.dialect.name), [asdict(synapse) for synapse in wanted])
+            self._between("synapses restored")
+        for synapse in leaving:
+            one = (
+                SYNAPSES.c.bucket == synapse.bucket,
+                SYNAPSES.c.target_kind == synapse.target_kind,
+                SYNAPSES.c.target == synapse.target,
+            )
+            connection.execute(delete(SYNAPSES).where(*one))
+            self._between("synapse removed")
+        taken = [[one.bucket, one.target_kind, one.target] for one in leaving]
+        return {"changes": [asdict(one) for one in wanted], "removed": taken}
+
     def synapses(
         self, connection: Connection, bucket: str | None = None, *, kind: TargetKind | None = None
     ) -> tuple[Synapse, ...]:
@@ -232,13 +259,16 @@ def changes_content(changes: Iterable[Change]) -> dict[str, object]:
 def replayed(contents: Iterable[object]) -> tuple[Synapse, ...]:
     """The synapses that a history of `weights_moved` contents leads to, in the order of `SynapseStore.synapses`.
 
-    Each content must be what `changes_content` gave. A ledger and its synapse table agree when this equals the table.
+    Each content must be what `changes_content` or `SynapseStore.restore` gave. A ledger and its synapse table agree
+    when this equals the table.
     """
     last: dict[tuple[str, str, str], Synapse] = {}
     for content in contents:
         for change in content["changes"]:  # type: ignore[index]
             synapse = Synapse(**change)
             last[synapse.bucket, synapse.target_kind, synapse.target] = synapse
+        for removed in content.get("removed", ()):  # type: ignore[attr-defined]
+            last.pop(tuple(removed), None)
     return tuple(last[key] for key in sorted(last))
 
 

@@ -73,7 +73,7 @@ def layout(where: str) -> dict[str, object]:
 
 def test_an_old_brain_is_upgraded_when_it_is_opened_and_its_history_still_verifies(old: str) -> None:
     with Ledger.open(old, database="shop") as ledger:
-        assert ledger.format == FORMAT == 3
+        assert ledger.format == FORMAT == 4
         assert ledger.verify().ok, ledger.verify()
         events = list(ledger.events())
     assert events[11].hash == HEAD_1, "what happened before is not written anew"

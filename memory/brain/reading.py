@@ -1,0 +1,184 @@
+"""Reading a snapshot out of the ledger: what the brain knows now, or knew at any earlier position."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from memory.brain.snapshot import Record, Snapshot, SnapshotError, of_episode, of_lesson, of_term, read_file
+from memory.chain import Content
+from memory.episode import Episode
+from memory.ledger import EventKind, Ledger, Transaction, episode_from
+from memory.lessons import Lesson
+from memory.semantic import Term, term_from
+
+LIVE = "live"
+"""How the brain as it is now is called where a snapshot is asked for."""
+
+_SHORTEST = 6
+"""Fewest digits of a hash that name a snapshot."""
+
+
+class Weights(Protocol):
+    """The synapses of a brain, for those who must not know how they are kept."""
+
+    def read(self, moved: Iterable[Content]) -> Iterable[Content]:
+        """The bodies of the synapse records that these contents of `weights_moved` events lead to, oldest first."""
+        ...
+
+    def write(self, entry: Transaction, wanted: Iterable[Content], gone: Iterable[Content]) -> None:
+        """Set synapses to these bodies and take the others away, with its event, in this transaction."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A snapshot that was taken: its name, where and when, and the hash it had then. `at` is seconds, UTC."""
+
+    name: str
+    position: int
+    at: float
+    hash: str
+    parent: str
+    why: str
+
+
+def read(ledger: Ledger, weights: Weights, *, until: int | None = None) -> Snapshot:
+    """Read what the brain knows, or knew when the ledger had come to position `until`.
+
+    What was erased since is not there: its content is gone from every position. Which episodes are gone is what is
+    known now, whatever the position.
+    """
+    fold = _Fold()
+    for event in ledger.events(until=until):
+        fold.add(event.kind, event.subject, event.content, event.at, event.position)
+    synapses = (Record("synapse", body) for body in weights.read(fold.moved))
+    known = _states(ledger)
+    gone = {id: state for id, state in known.items() if state != "active" and id not in fold.episodes}
+    taken = [one for one in snapshots(ledger) if until is None or one.position <= until]
+    parent = taken[-1].hash if taken else ""
+    return Snapshot.of(ledger.database, (*fold.records(), *synapses), gone=gone, parent=parent)
+
+
+def take(ledger: Ledger, weights: Weights, *, name: str = "", why: str = "") -> Taken:
+    """Write down that the brain is worth coming back to as it is now. Without a name it is called by its hash.
+
+    Raises:
+        SnapshotError: another snapshot has this name, or it could be taken for a hash, a position or a file.
+    """
+    position = ledger.head()[0]
+    now = read(ledger, weights, until=position)
+    name = name or now.hash[:12]
+    if name == LIVE or name.isdigit() or "/" in name or not name.strip() or name.startswith("-"):
+        raise SnapshotError(f"A snapshot cannot be called {name!r}. Take a word, like before-night.")
+    same = next((one for one in snapshots(ledger) if one.name == name), None)
+    if same is not None:
+        if same.hash == now.hash:
+            return same
+        raise SnapshotError(f"There is a snapshot {name} already, of other content. Take another name.")
+    with ledger.transaction() as entry:
+        body = {"position": position, "hash": now.hash, "parent": now.parent, "why": why}
+        entry.append(EventKind.SNAPSHOT_TAKEN, name, body)
+    return snapshots(ledger)[-1]
+
+
+def snapshots(ledger: Ledger) -> tuple[Taken, ...]:
+    """All snapshots that were taken, oldest first."""
+    found = []
+    for event in ledger.events(kinds=(EventKind.SNAPSHOT_TAKEN,)):
+        body: Any = event.content or {}
+        found.append(
+            Taken(event.subject, body["position"], event.at, body["hash"], body["parent"], body.get("why", ""))
+        )
+    return tuple(found)
+
+
+def resolve(ledger: Ledger, weights: Weights, name: str) -> Snapshot:
+    """Find a snapshot: `live`, one that was taken by its name or the start of its hash, a position, or a file.
+
+    Raises:
+        SnapshotError: nothing is called so, or the start of a hash fits several.
+    """
+    if name == LIVE:
+        return read(ledger, weights)
+    if name.isdigit():
+        newest = ledger.head()[0]
+        if not 1 <= int(name) <= newest:
+            raise SnapshotError(f"Positions of this brain go from 1 to {newest}; {name} is none.")
+        return read(ledger, weights, until=int(name))
+    taken = snapshots(ledger)
+    fitting = [one for one in taken if one.name == name]
+    if not fitting and len(name) >= _SHORTEST:
+        by_hash = {one.hash: one for one in taken if one.hash.startswith(name.lower())}
+        fitting = list(by_hash.values())
+    if len(fitting) > 1:
+        raise SnapshotError(f"{len(fitting)} snapshots have a hash that begins with {name}; give more of it.")
+    if fitting:
+        return read(ledger, weights, until=fitting[0].position)
+    path = Path(name)
+    if path.is_file():
+        return read_file(path)
+    raise SnapshotError(
+        f"No snapshot is called {name}, and there is no such file. List them with: hebbql brain log --snapshots."
+    )
+
+
+class _Fold:
+    """What is known after some events, grown event by event."""
+
+    def __init__(self) -> None:
+        self.episodes: dict[str, tuple[Episode, int]] = {}
+        self.moved: list[Content] = []
+        self._terms: dict[int, Term] = {}
+        self._holders: dict[str, int] = {}
+        self._lessons: dict[str, Lesson] = {}
+        self._schemas: dict[str, str] = {}
+
+    def add(self, kind: EventKind, subject: str, content: Content | None, at: float, position: int) -> None:
+        body: Any = content or {}
+        match kind:
+            case EventKind.EPISODE_REMEMBERED:
+                self.episodes.pop(subject, None)
+                if body:
+                    self.episodes[subject] = episode_from(body), body.get("since", int(at))
+            case EventKind.EPISODE_FORGOTTEN | EventKind.EPISODE_ERASED:
+                self.episodes.pop(subject, None)
+            case EventKind.TERM_TAUGHT if body:
+                self._terms[position] = term = term_from(body)
+                self._holders.update({name.casefold(): position for name in term.names})
+            case EventKind.TERM_DROPPED:
+                for name in body.get("names", ()):
+                    self._holders.pop(name, None)
+            case EventKind.LESSON_LEARNED | EventKind.LESSON_RESOLVED:
+                self._lessons.pop(subject, None)
+                if body:
+                    self._lessons[subject] = Lesson(**body)
+            case EventKind.LESSON_DROPPED:
+                self._lessons.pop(subject, None)
+            case EventKind.SCHEMA_SEEN:
+                self._schemas[subject] = body["fingerprint"]
+            case EventKind.WEIGHTS_MOVED if body:
+                self.moved.append(body)
+            case _:
+                pass
+
+    def records(self) -> Iterator[Record]:
+        for name, fingerprint in self._schemas.items():
+            yield Record("schema", {"name": name, "fingerprint": fingerprint})
+        for position, term in self._terms.items():
+            held = tuple(name for name in term.names if self._holders.get(name.casefold()) == position)
+            if held:
+                yield of_term(replace(term, names=held))
+        for episode, since in self.episodes.values():
+            yield of_episode(episode, since)
+        for lesson in self._lessons.values():
+            yield of_lesson(lesson)
+
+
+def _states(ledger: Ledger) -> Mapping[str, str]:
+    """Every episode that was ever remembered, with what has become of it by now."""
+    ever = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
+    return {id: ledger.episode_state(uuid.UUID(id)) or "erased" for id in ever}

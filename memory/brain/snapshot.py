@@ -1,0 +1,276 @@
+"""A snapshot: all that a brain knew at one moment, in canonical text with a hash of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from memory.chain import Content, canonical
+from memory.episode import Episode
+from memory.errors import BrainError, ContentError
+from memory.ledger import episode_from
+from memory.lessons import Lesson
+from memory.semantic import Term
+
+FORMAT = 1
+"""Raised when a line of the text changes its meaning."""
+
+RecordKind = Literal["schema", "term", "episode", "lesson", "synapse"]
+Key = tuple[RecordKind, str]
+
+
+class SnapshotError(BrainError):
+    """A snapshot cannot be found, read, or made so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One thing that is known, in plain JSON. `body` has what its kind has, and nothing of when it was read.
+
+    schema: name, fingerprint. term: the fields of `memory.semantic.Term`. episode: those of `memory.episode.Episode`
+    and `since`, the second since 1970, UTC, when it was first remembered. lesson: those of `memory.lessons.Lesson`.
+    synapse: bucket, kind and tables of the bucket, target_kind, target, weight, successes, failures, last_fired.
+    """
+
+    kind: RecordKind
+    body: Content
+
+    @property
+    def key(self) -> Key:
+        """What a record keeps while the rest of it changes, and by what records are sorted."""
+        return self.kind, _KEYS[self.kind](self.body)
+
+    @property
+    def line(self) -> str:
+        """The record in canonical JSON, without an end of line."""
+        return canonical({"record": self.kind, **self.body})
+
+    @property
+    def episode(self) -> Episode:
+        """The episode that this record holds; only of the kind that does."""
+        return episode_from(self.body)
+
+
+def of_episode(episode: Episode, since: int) -> Record:
+    """The record of an episode. `since` is seconds since 1970, UTC."""
+    return Record("episode", {**_plain(episode), "since": since})
+
+
+def of_term(term: Term) -> Record:
+    return Record("term", _plain(term))
+
+
+def of_lesson(lesson: Lesson) -> Record:
+    return Record("lesson", _plain(lesson))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a brain knew: records by key, in order. `gone` are the ids of episodes that were forgotten or erased, with
+    which of the two; they are written down, so that no build brings one back, but are no part of the hash.
+
+    `parent` is the hash of the snapshot that was taken before, or "" where there was none.
+    """
+
+    database: str
+    records: Mapping[Key, Record] = field(repr=False)
+    gone: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parent: str = ""
+
+    @classmethod
+    def of(
+        cls, database: str, records: Iterable[Record], *, gone: Mapping[str, str] | None = None, parent: str = ""
+    ) -> Snapshot:
+        """Make one of records in any order. Raises SnapshotError where two have one key."""
+        by_key: dict[Key, Record] = {}
+        for record in sorted(records, key=lambda one: one.key):
+            if record.key in by_key:
+                raise SnapshotError(f"There are two records of {record.kind} {record.key[1]}. Keep one of them.")
+            by_key[record.key] = record
+        return cls(database, by_key, dict(sorted((gone or {}).items())), parent)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 over the database's name and the lines of all records, in hexadecimal digits."""
+        lines = (f"{one.line}\n" for one in self.records.values())
+        return hashlib.sha256("".join((f"{self.database}\n", *lines)).encode()).hexdigest()
+
+    def of_kind(self, kind: RecordKind) -> Iterator[Record]:
+        """The records of one kind, in order."""
+        return (record for record in self.records.values() if record.kind == kind)
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...]:
+        """Its episodes, in the order of their ids."""
+        return tuple(record.episode for record in self.of_kind("episode"))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def to_text(snapshot: Snapshot) -> str:
+    """Write a snapshot down: a line that says what it is, one line for each record, one for each that is gone.
+
+    Equal snapshots give equal text in every process; a record more is a line more.
+    """
+    head = {
+        "brain": snapshot.database,
+        "format": FORMAT,
+        "hash": snapshot.hash,
+        "parent": snapshot.parent,
+        "records": len(snapshot),
+    }
+    told = [canonical(head), *(record.line for record in snapshot.records.values())]
+    told += [canonical({"record": "gone", "id": id, "state": state}) for id, state in snapshot.gone.items()]
+    return "\n".join(told) + "\n"
+
+
+def from_text(text: str, *, name: str = "snapshot", edited: bool = False) -> Snapshot:
+    """Read a snapshot. The hash must fit what is read, unless a person `edited` it on purpose: then it is made anew.
+
+    Raises:
+        SnapshotError: a line is not what it should be, which is named by its number; or the hash does not fit.
+
+    >>> from_text(to_text(Snapshot.of("shop", []))).database
+    'shop'
+    """
+    lines = text.split("\n")  # JSON escapes no other end of line
+    head = _read_line(lines[0] if lines else "", 1, name)
+    if not isinstance(head.get("brain"), str) or head.get("format") != FORMAT:
+        raise SnapshotError(
+            f"{name} does not begin with the line of a snapshot of format {FORMAT}. Make one with: hebbql brain export."
+        )
+    records, gone = [], {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        body = _read_line(line, number, name)
+        kind = body.pop("record", None)
+        if kind == "gone":
+            gone[_text(body, "id", number, name)] = _text(body, "state", number, name)
+        elif kind in get_args(RecordKind):
+            records.append(_checked(kind, body, number, name))
+        else:
+            raise SnapshotError(f"{name}, line {number}: {kind!r} is no kind of record.")
+    parent = head.get("parent")
+    read = Snapshot.of(head["brain"], records, gone=gone, parent=parent if isinstance(parent, str) else "")
+    if not edited and head.get("hash") != read.hash:
+        raise SnapshotError(
+            f"{name} was changed after it was written: its records have the hash {read.hash[:12]}, its first line says "
+            f"{str(head.get('hash'))[:12]}. If that is meant, take it as it is with --edited."
+        )
+    return read
+
+
+def read_file(path: Path, *, edited: bool = False) -> Snapshot:
+    """Read a snapshot from a file. Raises SnapshotError."""
+    try:
+        return from_text(path.read_text("utf-8"), name=path.name, edited=edited)
+    except (OSError, UnicodeDecodeError) as trouble:
+        raise SnapshotError(f"{path} cannot be read as a snapshot: {trouble}.") from trouble
+
+
+_EPISODE_FIELDS = tuple(one.name for one in fields(Episode))
+_LESSON_FIELDS = tuple(one.name for one in fields(Lesson))
+_TERM_FIELDS = tuple(one.name for one in fields(Term))
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "schema": ("name", "fingerprint"),
+    "term": _TERM_FIELDS,
+    "episode": (*_EPISODE_FIELDS, "since"),
+    "lesson": _LESSON_FIELDS,
+    "synapse": (
+        "bucket",
+        "kind",
+        "tables",
+        "target_kind",
+        "target",
+        "weight",
+        "successes",
+        "failures",
+        "last_fired",
+    ),
+}
+_LISTS = {"tables", "names"}
+_NUMBERS = {"weight", "last_fired"}
+_COUNTS = {"successes", "failures", "since"}
+_MAY_LACK = {"expression"}
+
+
+def _episode_key(body: Content) -> str:
+    return str(episode_from(body).id)
+
+
+def _lesson_key(body: Content) -> str:
+    told: dict[str, Any] = {name: body[name] for name in _LESSON_FIELDS}
+    return str(Lesson(**told).id)
+
+
+def _term_key(body: Content) -> str:
+    names: Any = body["names"]
+    return "\t".join(sorted(str(name).casefold() for name in names))
+
+
+def _synapse_key(body: Content) -> str:
+    return "\t".join(str(body[part]) for part in ("bucket", "target_kind", "target"))
+
+
+_KEYS = {
+    "schema": lambda body: str(body["name"]),
+    "term": _term_key,
+    "episode": _episode_key,
+    "lesson": _lesson_key,
+    "synapse": _synapse_key,
+}
+
+
+def _plain(value: Episode | Term | Lesson) -> dict[str, object]:
+    told = {one.name: getattr(value, one.name) for one in fields(value)}
+    return {name: list(part) if isinstance(part, tuple) else part for name, part in told.items()}
+
+
+def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
+    try:
+        body = json.loads(line)
+    except ValueError as error:
+        raise SnapshotError(f"{name}, line {number}: this is not JSON ({error}).") from error
+    if not isinstance(body, dict):
+        raise SnapshotError(f"{name}, line {number}: a record is an object in braces.")
+    return body
+
+
+def _checked(kind: RecordKind, body: dict[str, Any], number: int, name: str) -> Record:
+    """A record that has just the fields of its kind, each of its type."""
+    words = _WORDS[kind]
+    if odd := sorted(body.keys() ^ set(words)):
+        raise SnapshotError(
+            f"{name}, line {number}: a record of kind {kind} has just {', '.join(words)}; see {odd[0]}."
+        )
+    for word in words:
+        value = body[word]
+        if word in _LISTS:
+            fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        elif word in _COUNTS:
+            fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        elif word in _NUMBERS:
+            fits = isinstance(value, int | float) and not isinstance(value, bool)
+        else:
+            fits = isinstance(value, str) or (value is None and word in _MAY_LACK)
+        if not fits:
+            raise SnapshotError(f"{name}, line {number}: {word} cannot be {value!r}.")
+    record = Record(kind, body)
+    try:
+        record.line.encode("utf-8")
+    except (ContentError, UnicodeEncodeError) as error:
+        raise SnapshotError(f"{name}, line {number}: {error}") from error
+    return record
+
+
+def _text(body: Mapping[str, Any], word: str, number: int, name: str) -> str:
+    if not isinstance(value := body.get(word), str):
+        raise SnapshotError(f"{name}, line {number}: {word} must be a text.")
+    return value

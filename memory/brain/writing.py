@@ -1,0 +1,103 @@
+"""Making a brain what a snapshot says, in one transaction: build, roll back, take a batch out, accept a candidate."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memory.brain.differences import Edit, diff
+from memory.brain.reading import Weights, read
+from memory.brain.snapshot import Record, Snapshot, SnapshotError
+from memory.ledger import EventKind, Ledger, Transaction
+from memory.lessons import Lesson, Lessons
+from memory.semantic import SemanticMemory, Term, term_from
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done: the edits, and the ids of episodes that stay away because they were erased."""
+
+    edits: tuple[Edit, ...]
+    erased: tuple[str, ...]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.edits)
+
+
+def make_so(ledger: Ledger, weights: Weights, wanted: Snapshot, *, why: str, subject: str = "") -> Written:
+    """Bring the brain to what `wanted` knows: all of it in one transaction, or nothing.
+
+    The schema stays what it is, as it is the database's and not the brain's. What was erased stays erased: its
+    episodes, lessons and synapses are left out of what is wanted. `why` and `subject` go into the history.
+
+    Raises:
+        SnapshotError: the snapshot is of another database.
+    """
+    if wanted.database != ledger.database:
+        raise SnapshotError(f"This snapshot is of {wanted.database!r}, the brain of {ledger.database!r}.")
+    live = read(ledger, weights)
+    edits = tuple(edit for edit in diff(live, wanted) if edit.kind != "schema")
+    return write_edits(ledger, weights, edits, why=why, subject=subject or wanted.hash)
+
+
+def write_edits(ledger: Ledger, weights: Weights, edits: Iterable[Edit], *, why: str, subject: str) -> Written:
+    """Make edits on the live brain in one transaction, with an event before them that says why."""
+    erased = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,))}
+    edits = tuple(edits)
+    back = {edit.key[1] for edit in edits if edit.kind == "episode" and edit.after is not None}
+    edits = tuple(edit for edit in edits if not (edit.after is not None and _names(edit.after, erased)))
+    if edits:
+        with ledger.transaction() as entry:
+            entry.append(EventKind.BRAIN_CHANGED, subject, {"why": why, "edits": len(edits)})
+            _write(ledger, weights, entry, edits, why)
+    return Written(edits, tuple(sorted(back & erased)))
+
+
+def _names(record: Record, ids: set[str]) -> bool:
+    """Whether a record is an erased episode, or a synapse to one."""
+    if record.kind == "episode":
+        return record.key[1] in ids
+    return record.kind == "synapse" and record.body["target"] in ids
+
+
+def _write(ledger: Ledger, weights: Weights, entry: Transaction, edits: Iterable[Edit], why: str) -> None:
+    semantic, lessons = SemanticMemory(ledger), Lessons(ledger)
+    set_to, gone = [], []
+    by_kind: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_kind.setdefault(edit.kind, []).append(edit)
+    for edit in by_kind.get("term", ()):
+        if edit.after is None:
+            semantic.drop(entry, _term(edit.record), why)
+    for edit in by_kind.get("term", ()):
+        if edit.after is not None:
+            semantic.write(entry, _term(edit.after))
+    for edit in by_kind.get("lesson", ()):
+        if edit.after is None:
+            lessons.remove(entry, uuid.UUID(edit.key[1]), why)
+        else:
+            lessons.restore(entry, _lesson(edit.after))
+    for edit in by_kind.get("episode", ()):
+        if edit.before is not None:
+            entry.forget(uuid.UUID(edit.key[1]), why)
+        if edit.after is not None:
+            since = edit.after.body["since"]
+            assert isinstance(since, int)
+            entry.remember(edit.after.episode, again=True, since=since)
+    for edit in by_kind.get("synapse", ()):
+        if edit.after is None:
+            gone.append(edit.record.body)
+        else:
+            set_to.append(edit.after.body)
+    if set_to or gone:
+        weights.write(entry, set_to, gone)
+
+
+def _term(record: Record) -> Term:
+    return term_from(record.body)
+
+
+def _lesson(record: Record) -> Lesson:
+    return Lesson(**record.body)  # type: ignore[arg-type]
