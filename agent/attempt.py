@@ -97,7 +97,8 @@ class Draft:
     code changed in what was written, in words; `doubts` what of the question the query leaves out or makes up.
     `strain` is how far an adapted query was bent, 0 for other literals only; `bent` how far each episode that gave it
     was, by its id, `episode` first. Where several did, `strain` is that of the least bent.
-    `confidence` is the chance in [0, 1] that the result is right, None where it was not weighed.
+    `confidence` is the chance in [0, 1] that the result is right, a habit's from its own record; None where it was not
+    weighed.
     """
 
     prompt: Prompt | None

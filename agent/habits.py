@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agent.attempt import Draft, Replay, Understood
@@ -19,7 +19,7 @@ from agent.drafting.slots import Template, abstract, fill, slots_of
 from agent.models.port import Reply
 from memory.episode import Episode
 from memory.recall import Recalled
-from procedural.habit import USUAL, Certainty, is_habit
+from procedural.habit import USUAL, Certainty, chance_right, is_habit
 from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Habits:
     def replay(self, understood: Understood) -> Replay | None:
         """Answer a question from habit; None where none is strong and certain, or anything is in doubt.
 
-        Every other query that the same masked question is remembered with must give the same rows. Nothing is
-        written. Never raises for what an episode holds.
+        Every other query that the same masked question is remembered with must give the same rows. Its confidence is
+        what its own record makes likely. Nothing is written. Never raises for what an episode holds.
         """
         lexicon = self.lexicon()
         schema = lexicon.schema.fingerprint
@@ -118,7 +118,7 @@ class Habits:
             return None
         times = "once" if synapse.successes == 1 else f"{synapse.successes} of {synapse.successes} times"
         recalled = Recalled(way.newest, 1.0, "bucket", f"habit: right {times}")
-        return Replay(name, draft, recalled)
+        return Replay(name, replace(draft, confidence=chance_right(synapse)), recalled)
 
     def _learned(self, episode: Episode, lexicon: Lexicon) -> _Learned:
         kept = self._kept

@@ -67,8 +67,8 @@ class Settings:
     for every question instead of the one that does best in its bucket. A habit is used from `habit_successes`
     verified answers on, with new literals once `habit_literals` different ones were right in their place, as long as
     its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never. `think` is how much is done for one
-    answer (see `agent.attempt.EFFORTS`); an answer whose confidence is below `unsure` says so. `levers` are what code
-    does about drafts.
+    answer (see `agent.attempt.EFFORTS`); an answer whose confidence is below `unsure` says so, and shows the likeliest
+    other result where its chance is at least `runner_up`. `levers` are what code does about drafts.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -97,6 +97,7 @@ class Settings:
     habit_salience: float = 0.5
     think: Think = "normal"
     unsure: float = 0.5
+    runner_up: float = 0.1
     levers: Levers = Levers()
 
     @property
@@ -181,5 +182,6 @@ class Settings:
             habit_salience=share("habit_salience"),
             think=one_of("think", Think, option=" and --think"),
             unsure=share("unsure"),
+            runner_up=share("runner_up"),
             levers=Levers.read(words["levers"]) if words["levers"] else default.levers,
         )

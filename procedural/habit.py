@@ -49,3 +49,15 @@ def is_habit(synapse: Synapse | None, at: float, *, certainty: Certainty = USUAL
     if synapse is None or synapse.failures or synapse.successes < certainty.fewest_successes:
         return False
     return salience(synapse, at, half_life=half_life) >= certainty.least_salience
+
+
+def chance_right(synapse: Synapse) -> float:
+    """The chance in (0, 1) that what a habit gives is right, from its own record alone: `(1 + s) / (2 + s + f)`.
+
+    It is the mean of Beta(1 + s, 1 + f), which Laplace's rule of succession gives for the next of s + f tries when
+    nothing was known before them. Unlike the rank among targets it does not fade: time unused takes the habit itself.
+
+    >>> [chance_right(Synapse("b", "habit", "h", 1.0, s, 0, 0.0)) for s in (0, 3, 18)]
+    [0.5, 0.8, 0.95]
+    """
+    return (1 + synapse.successes) / (2 + synapse.successes + synapse.failures)

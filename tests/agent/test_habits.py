@@ -373,6 +373,7 @@ def test_a_replay_says_what_ran_and_what_speaks_for_it(brain: Brain) -> None:
     assert replay.habit == habit_name(brain.asked.understand(CATS), replay.draft.sql, lexicon=brain.asked.lexicon)
     assert replay.recalled.episode == newest
     assert replay.recalled.why == "habit: right 3 of 3 times"
+    assert replay.draft.confidence == (1 + 3) / (2 + 3), "the mean of Beta(1 + 3, 1)"
     draft = replay.draft
     assert (draft.prompt, draft.tables, draft.problem, draft.rule) == (None, ("animals",), "", "")
     assert draft.reply.text == draft.sql == "SELECT COUNT(*) FROM animals WHERE species = 'cat'"

@@ -29,7 +29,7 @@ def test_every_field_has_a_variable() -> None:
     texts = {"database", "brain", "model", "data", "runs", "anthropic_key", "anthropic_base_url"}
     texts |= {"openai_key", "openai_base_url", "approach"}
     given = {field.name: "7" for field in fields(Settings)} | {name: f"x-{name}" for name in texts}
-    given |= {"facts": "all", "think": "deep", "habit_salience": "0.25", "unsure": "0.75"}
+    given |= {"facts": "all", "think": "deep", "habit_salience": "0.25", "unsure": "0.75", "runner_up": "0.3"}
     others = {"habits": ("off", False), "levers": ("dialect, names", pulled("dialect", "names"))}
     given |= {name: text for name, (text, _) in others.items()}
     settings = Settings.from_env({f"HEBBQL_{name.upper()}": value for name, value in given.items()})
@@ -108,10 +108,12 @@ def test_an_effort_is_fast_normal_or_deep() -> None:
     ("value", "takes"),
     [("1.5", "at most 1"), ("2", "at most 1"), ("0", "a number above 0"), ("half", "a number above 0")],
 )
-def test_what_an_answer_is_unsure_below_is_a_chance(value: str, takes: str) -> None:
-    assert Settings.from_env({"HEBBQL_UNSURE": "1"}).unsure == 1
-    with pytest.raises(SettingsError, match=rf"^HEBBQL_UNSURE must be {takes}, not '{value}'"):
-        Settings.from_env({"HEBBQL_UNSURE": value})
+@pytest.mark.parametrize("name", ["unsure", "runner_up"])
+def test_where_an_answer_is_unsure_and_a_runner_up_is_shown_is_a_chance(name: str, value: str, takes: str) -> None:
+    variable = f"HEBBQL_{name.upper()}"
+    assert getattr(Settings.from_env({variable: "1"}), name) == 1
+    with pytest.raises(SettingsError, match=rf"^{variable} must be {takes}, not '{value}'"):
+        Settings.from_env({variable: value})
 
 
 def test_levers_are_named_with_commas_between() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from procedural.habit import USUAL, Certainty, is_habit
+from procedural import habit
+from procedural.habit import USUAL, Certainty, chance_right, is_habit
 from procedural.synapse import HALF_LIFE, Synapse, Target, new_synapse, reinforce
 
 TARGET = Target("habit", "h")
@@ -70,3 +73,15 @@ def test_a_habit_of_no_literal_is_refused() -> None:
 def test_settings_that_mean_nothing_are_refused(successes: int, salience: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Certainty(successes, salience)
+
+
+def test_the_examples_hold() -> None:
+    found = doctest.testmod(habit)
+    assert found.attempted and not found.failed
+
+
+@given(some.integers(0, 500), some.integers(0, 500))
+def test_each_success_makes_it_likelier_and_each_failure_less_and_nothing_certain(right: int, wrong: int) -> None:
+    record = Synapse("b", "habit", "h", 1.0, right, wrong, 0.0)
+    better, worse = (Synapse("b", "habit", "h", 1.0, right + a, wrong + 1 - a, 0.0) for a in (1, 0))
+    assert 0 < chance_right(worse) < chance_right(record) < chance_right(better) < 1
