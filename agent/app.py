@@ -66,6 +66,7 @@ from procedural.synapse import UNTRIED, Synapse
 if TYPE_CHECKING:
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
+    from agent.keeping.versions import Versions
     from agent.learning.hard import HardReport
     from agent.learning.questions import Pair
     from agent.learning.runs import Run
@@ -740,6 +741,13 @@ class App:
     def seed_hard(self, training: Path, *, per_bucket: int = 2) -> HardReport:
         """Give each bucket with failures and no episode a few golds of a training file. Raises QuestionFileError."""
         return self._school.seed_hard(training, per_bucket=per_bucket)
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Snapshots of the brain, what differs between them, and ways back."""
+        from agent.keeping.versions import Versions
+
+        return Versions(app=self)
 
     @cached_property
     def _school(self) -> School:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.doors.brain import brain_cli
 from agent.doors.evaluating import evaluate
 from agent.doors.opening import (
     ABSTAINED,
@@ -46,6 +47,7 @@ cli = typer.Typer(
 )
 models = typer.Typer(help="List and fetch the models.", invoke_without_command=True, rich_markup_mode=None)
 cli.add_typer(models, name="models")
+cli.add_typer(brain_cli, name="brain")
 
 
 @cli.command()
@@ -263,13 +265,18 @@ def doctor(db: Database = None, brain: Brain = None, model: ModelName = None, as
 
 
 def main() -> None:
-    """Run the command line. A user never sees a traceback: what we foresee has a message and an exit code."""
+    """Run the command line."""
+    run(cli, "hebbql")
+
+
+def run(commands: typer.Typer, name: str) -> None:
+    """Run commands. A user never sees a traceback: what we foresee has a message and an exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that knows few letters shows the others by their code.
             stream.reconfigure(errors="backslashreplace")
     try:
-        cli(prog_name="hebbql")
+        commands(prog_name=name)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
