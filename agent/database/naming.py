@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PLAIN_LOWER = re.compile(r"[a-z_][a-z0-9_]*\Z")
-# Words that at least one of the two databases reads as its own, so a table or column of that name needs quotes.
 _RESERVED_WORDS = """
     abort action add after all alter always analyse analyze and any array as asc asymmetric attach autoincrement
     before begin between both by cascade case cast check collate column commit conflict constraint create cross current
@@ -22,7 +21,8 @@ _RESERVED_WORDS = """
     session_user set similar some symmetric table tablesample temp temporary then ties to trailing transaction trigger
     true unbounded union unique update user using vacuum values variadic verbose view virtual when where window with
     without"""
-_RESERVED = frozenset(_RESERVED_WORDS.split())
+RESERVED = frozenset(_RESERVED_WORDS.split())
+"""Words that at least one of the two databases reads as its own, so a table or column of that name needs quotes."""
 
 
 def fold(name: str) -> str:
@@ -41,7 +41,7 @@ def quoted(name: str, dialect: str = "sqlite") -> str:
     ('"Order Details"', 'Orders', '"order"', '"Orders"')
     """
     plain = _PLAIN_LOWER if dialect == "postgres" else _PLAIN
-    if plain.match(name) and name.lower() not in _RESERVED:
+    if plain.match(name) and name.lower() not in RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
 

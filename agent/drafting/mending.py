@@ -46,6 +46,21 @@ def named(
     return renaming.named(sql, schema=schema, linked=linked, lexicon=lexicon)
 
 
+def with_quotes(sql: str, schema: Schema) -> tuple[str, tuple[str, ...]]:
+    """Quote the reserved words of a query that are names of the schema, with a note for each.
+
+    Where SQL wants a word of its own it stays one. A query that has none of them comes back as it was. Never raises.
+
+    >>> from agent.database.schema import Column, Table
+    >>> sales = Table("order", (Column("id", "INTEGER"), Column("group", "TEXT")))
+    >>> with_quotes("SELECT group FROM order ORDER BY id", Schema("shop", "sqlite", (sales,), "", ""))[0]
+    'SELECT "group" FROM "order" ORDER BY id'
+    """
+    from agent.drafting import quoting
+
+    return quoting.with_quotes(sql, schema)
+
+
 def mend(
     sql: str,
     *,
@@ -57,12 +72,16 @@ def mend(
 ) -> tuple[str, tuple[str, ...]]:
     """Translate a query and put its names right, each where it is asked for; gives the notes of both.
 
-    Unknown names may hide behind words of another database, so those come first; a name that needs quotes may keep a
-    query from being read at all, so what then can be read is translated once more. Never raises.
+    Names that are reserved words are quoted first, without which little can be read. Unknown names may hide behind
+    words of another database, so those come next; a name of several words may keep a query from being read as well,
+    so what then can be read is translated once more. Never raises.
     """
     notes: tuple[str, ...] = ()
+    if names:
+        sql, notes = with_quotes(sql, schema)
     if dialect:
-        sql, notes = translated(sql, schema.dialect)
+        sql, changed = translated(sql, schema.dialect)
+        notes += changed
     if names:
         sql, changed = named(sql, schema=schema, linked=linked, lexicon=lexicon)
         notes += changed
