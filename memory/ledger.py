@@ -56,6 +56,7 @@ class EventKind(StrEnum):
     EPISODE_REMEMBERED = "episode_remembered"
     EPISODE_FORGOTTEN = "episode_forgotten"
     EPISODE_ERASED = "episode_erased"
+    EPISODE_BARRED = "episode_barred"
     ATTEMPT_STARTED = "attempt_started"
     ATTEMPT_SETTLED = "attempt_settled"
     ATTEMPT_ABANDONED = "attempt_abandoned"
@@ -79,7 +80,8 @@ class EventKind(StrEnum):
 _EPISODE_FIELDS = tuple(one.name for one in fields(Episode))
 
 Action = Literal["remember", "forget", "rewrite"]
-EpisodeState = Literal["active", "forgotten", "erased"]
+GoneState = Literal["forgotten", "erased"]
+EpisodeState = Literal["active"] | GoneState
 AttemptState = Literal["started", "settled", "abandoned"]
 
 
@@ -276,8 +278,22 @@ class Transaction:
         self._take_out(id, known.position)
         self.connection.execute(delete(LESSONS).where(LESSONS.c.position.in_(gone)))
         self._between("lessons erased")
-        self._queue(position, "rewrite", known.bucket, str(id))
+        if known.bucket:
+            self._queue(position, "rewrite", known.bucket, str(id))
         self.erased = True
+        return True
+
+    def bar(self, id: uuid.UUID, state: GoneState) -> bool:
+        """Note that an episode this brain never held is gone elsewhere, so that no pack brings it in.
+
+        It then counts as forgotten or erased, without content. False, and no change, when the episode is known here.
+        """
+        if self._row(id) is not None:
+            return False
+        position = self.append(EventKind.EPISODE_BARRED, str(id), {"state": state})
+        blank = {"bucket": "", "kind": "", "tables": "[]", "batch": ""}
+        self.connection.execute(insert(EPISODES).values(id=str(id), state=state, position=position, **blank))
+        self._between("episode row")
         return True
 
     def is_active(self, id: uuid.UUID) -> bool:
@@ -580,12 +596,19 @@ class Ledger:
 
     def episode(self, id: uuid.UUID) -> Episode | None:
         """An episode that is remembered or forgotten, or None when it is unknown or erased."""
-        return next(iter(self._episodes(_stored_episodes().where(EPISODES.c.id == str(id)))), None)
+        held = EPISODES.c.bucket != ""  # one that was only barred never had content
+        return next(iter(self._episodes(_stored_episodes().where(EPISODES.c.id == str(id), held))), None)
 
     def episode_state(self, id: uuid.UUID) -> EpisodeState | None:
         with self.connection() as connection:
             state = connection.execute(select(EPISODES.c.state).where(EPISODES.c.id == str(id))).scalar_one_or_none()
         return state
+
+    def episode_states(self) -> dict[str, EpisodeState]:
+        """What has become of every episode that was ever remembered or barred, by id."""
+        with self.connection() as connection:
+            rows = connection.execute(select(EPISODES.c.id, EPISODES.c.state).order_by(EPISODES.c.id))
+            return {row.id: row.state for row in rows}
 
     def episodes(self, bucket: str | None = None, *, batch: str | None = None) -> tuple[Episode, ...]:
         """Active episodes in the order they were remembered: all, of one bucket, or of one batch."""
@@ -641,6 +664,7 @@ class Ledger:
         with self.connection() as connection:
             rows = connection.execute(
                 select(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, EPISODES.c.state, func.count())
+                .where(EPISODES.c.bucket != "")
                 .group_by(EPISODES.c.bucket, EPISODES.c.kind, EPISODES.c.tables, EPISODES.c.state)
                 .order_by(EPISODES.c.bucket)
             ).all()

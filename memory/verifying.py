@@ -63,9 +63,12 @@ class _Replay:
                 self.outbox.append((position, "forget", subject))
             case EventKind.EPISODE_ERASED:
                 self.episodes[subject] = ("erased", "", "[]", "", self.episodes[subject][-1])
-                self.outbox.append((position, "rewrite", subject))
+                if body.get("bucket"):
+                    self.outbox.append((position, "rewrite", subject))
                 self.pardoned.update(body.get("positions", ()))
                 self.lessons = {id: one for id, one in self.lessons.items() if one[-1] not in self.pardoned}
+            case EventKind.EPISODE_BARRED:
+                self.episodes[subject] = (body.get("state", ""), "", "[]", "", position)
             case EventKind.ATTEMPT_STARTED:
                 self.attempts[subject] = ("started", position, None)
             case EventKind.ATTEMPT_SETTLED | EventKind.ATTEMPT_ABANDONED:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,7 +55,7 @@ def read(ledger: Ledger, weights: Weights, *, until: int | None = None) -> Snaps
     for event in ledger.events(until=until):
         fold.add(event.kind, event.subject, event.content, event.at, event.position)
     synapses = (Record("synapse", body) for body in weights.read(fold.moved))
-    known = _states(ledger)
+    known = ledger.episode_states()
     gone = {id: state for id, state in known.items() if state != "active" and id not in fold.episodes}
     taken = [one for one in snapshots(ledger) if until is None or one.position <= until]
     parent = taken[-1].hash if taken else ""
@@ -176,9 +175,3 @@ class _Fold:
             yield of_episode(episode, since)
         for lesson in self._lessons.values():
             yield of_lesson(lesson)
-
-
-def _states(ledger: Ledger) -> Mapping[str, str]:
-    """Every episode that was ever remembered, with what has become of it by now."""
-    ever = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
-    return {id: ledger.episode_state(uuid.UUID(id)) or "erased" for id in ever}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import Any, Literal, get_args
 from memory.chain import Content, canonical
 from memory.episode import Episode
 from memory.errors import BrainError, ContentError
-from memory.ledger import episode_from
+from memory.ledger import GoneState, episode_from
 from memory.lessons import Lesson
 from memory.semantic import Term
 
@@ -152,7 +153,10 @@ def from_text(text: str, *, name: str = "snapshot", edited: bool = False) -> Sna
         body = _read_line(line, number, name)
         kind = body.pop("record", None)
         if kind == "gone":
-            gone[_text(body, "id", number, name)] = _text(body, "state", number, name)
+            state, id = _text(body, "state", number, name), _text(body, "id", number, name)
+            if state not in get_args(GoneState) or not _is_id(id):
+                raise SnapshotError(f"{name}, line {number}: an episode that is gone has its id and a state.")
+            gone[id] = state
         elif kind in get_args(RecordKind):
             records.append(_checked(kind, body, number, name))
         else:
@@ -268,6 +272,13 @@ def _checked(kind: RecordKind, body: dict[str, Any], number: int, name: str) -> 
     except (ContentError, UnicodeEncodeError) as error:
         raise SnapshotError(f"{name}, line {number}: {error}") from error
     return record
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def _text(body: Mapping[str, Any], word: str, number: int, name: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from memory.brain.differences import Edit, diff
 from memory.brain.reading import Weights, read
@@ -16,21 +17,25 @@ from memory.semantic import SemanticMemory, Term, term_from
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was done: the edits, and the ids of episodes that stay away because they were erased."""
+    """What was done: the edits, the ids of episodes that stay away because they were erased, and of those never held
+    here that are kept from coming, as they are gone in the snapshot.
+    """
 
     edits: tuple[Edit, ...]
     erased: tuple[str, ...]
+    barred: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
-        return bool(self.edits)
+        return bool(self.edits or self.barred)
 
 
 def make_so(ledger: Ledger, weights: Weights, wanted: Snapshot, *, why: str, subject: str = "") -> Written:
     """Bring the brain to what `wanted` knows: all of it in one transaction, or nothing.
 
     The schema stays what it is, as it is the database's and not the brain's. What was erased stays erased: its
-    episodes, lessons and synapses are left out of what is wanted. `why` and `subject` go into the history.
+    episodes, lessons and synapses are left out of what is wanted. What is gone in the snapshot and was never here is
+    barred, so that no seed pack brings it in. `why` and `subject` go into the history.
 
     Raises:
         SnapshotError: the snapshot is of another database.
@@ -39,20 +44,37 @@ def make_so(ledger: Ledger, weights: Weights, wanted: Snapshot, *, why: str, sub
         raise SnapshotError(f"This snapshot is of {wanted.database!r}, the brain of {ledger.database!r}.")
     live = read(ledger, weights)
     edits = tuple(edit for edit in diff(live, wanted) if edit.kind != "schema")
-    return write_edits(ledger, weights, edits, why=why, subject=subject or wanted.hash)
+    return write_edits(ledger, weights, edits, why=why, subject=subject or wanted.hash, gone=wanted.gone)
 
 
-def write_edits(ledger: Ledger, weights: Weights, edits: Iterable[Edit], *, why: str, subject: str) -> Written:
-    """Make edits on the live brain in one transaction, with an event before them that says why."""
+def write_edits(
+    ledger: Ledger,
+    weights: Weights,
+    edits: Iterable[Edit],
+    *,
+    why: str,
+    subject: str,
+    gone: Mapping[str, str] = MappingProxyType({}),
+) -> Written:
+    """Make edits on the live brain in one transaction, with an event before them that says why.
+
+    Of the episodes that are `gone`, by id with the state, those that this brain never held are barred.
+    """
+    known = ledger.episode_states()
     erased = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,))}
+    erased.update(id for id, state in known.items() if state == "erased")
     edits = tuple(edits)
+    coming = {edit.key[1] for edit in edits if edit.kind == "episode"}
+    barred = tuple(id for id in gone if id not in known and id not in coming)
     back = {edit.key[1] for edit in edits if edit.kind == "episode" and edit.after is not None}
     edits = tuple(edit for edit in edits if not (edit.after is not None and _names(edit.after, erased)))
-    if edits:
+    if edits or barred:
         with ledger.transaction() as entry:
-            entry.append(EventKind.BRAIN_CHANGED, subject, {"why": why, "edits": len(edits)})
+            entry.append(EventKind.BRAIN_CHANGED, subject, {"why": why, "edits": len(edits), "barred": len(barred)})
             _write(ledger, weights, entry, edits, why)
-    return Written(edits, tuple(sorted(back & erased)))
+            for id in barred:
+                entry.bar(uuid.UUID(id), "erased" if gone[id] == "erased" else "forgotten")
+    return Written(edits, tuple(sorted(back & erased)), barred)
 
 
 def _names(record: Record, ids: set[str]) -> bool:
@@ -79,13 +101,12 @@ def _write(ledger: Ledger, weights: Weights, entry: Transaction, edits: Iterable
             lessons.remove(entry, uuid.UUID(edit.key[1]), why)
         else:
             lessons.restore(entry, _lesson(edit.after))
-    for edit in by_kind.get("episode", ()):
+    # In the order in which they were first remembered, as that is the order of their batches.
+    for edit in sorted(by_kind.get("episode", ()), key=_since):
         if edit.before is not None:
             entry.forget(uuid.UUID(edit.key[1]), why)
         if edit.after is not None:
-            since = edit.after.body["since"]
-            assert isinstance(since, int)
-            entry.remember(edit.after.episode, again=True, since=since)
+            entry.remember(edit.after.episode, again=True, since=_since(edit)[0])
     for edit in by_kind.get("synapse", ()):
         if edit.after is None:
             gone.append(edit.record.body)
@@ -93,6 +114,12 @@ def _write(ledger: Ledger, weights: Weights, entry: Transaction, edits: Iterable
             set_to.append(edit.after.body)
     if set_to or gone:
         weights.write(entry, set_to, gone)
+
+
+def _since(edit: Edit) -> tuple[int, str, str]:
+    since = edit.record.body["since"]
+    assert isinstance(since, int)
+    return since, str(edit.record.body["batch"]), edit.key[1]
 
 
 def _term(record: Record) -> Term:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,6 +112,42 @@ def test_what_was_erased_stays_erased_in_every_snapshot_and_through_a_rollback(
     assert "yachts" not in to_text(read(ledger, weights))
 
 
+@pytest.mark.parametrize("state", ["forgotten", "erased"])
+def test_what_is_gone_in_a_file_is_not_brought_in_by_a_later_pack(
+    ledger: Ledger, weights: KeptWeights, state: str
+) -> None:
+    gone = episode_about("yachts")
+    file = Snapshot.of("harbour", [of_episode(episode_about("ferries"), 5)], gone={str(gone.id): state})
+    written = make_so(ledger, weights, from_text(to_text(file)), why="build")
+    assert written.barred == (str(gone.id),)
+    with ledger.transaction() as entry:
+        assert not entry.remember(gone)
+    live = read(ledger, weights)
+    assert live.hash == file.hash and live.gone == file.gone
+    assert ledger.episode(gone.id) is None and [one.bucket for one in ledger.buckets()] == ["harbour"]
+    assert ledger.verify().ok, ledger.verify().problems
+    assert not make_so(ledger, weights, file, why="build").changed
+    with ledger.transaction() as entry:
+        assert entry.erase(gone.id) == (state == "forgotten") and not entry.forget(gone.id, "again")
+        assert entry.remember(gone, again=True) and not entry.bar(gone.id, "erased")
+    assert ledger.verify().ok and gone in ledger.episodes()
+
+
+def test_no_file_brings_back_what_another_said_was_erased(ledger: Ledger, weights: KeptWeights) -> None:
+    yachts = of_episode(episode_about("yachts"), 5)
+    make_so(ledger, weights, Snapshot.of("harbour", [], gone={yachts.key[1]: "erased"}), why="build")
+    written = make_so(ledger, weights, Snapshot.of("harbour", [yachts]), why="build")
+    assert written.erased == (yachts.key[1],) and not written.changed and not ledger.episodes()
+
+
+def test_episodes_are_written_in_the_order_in_which_they_were_first_remembered(
+    ledger: Ledger, weights: KeptWeights
+) -> None:
+    records = [of_episode(episode_about(name), 100 - number) for number, name in enumerate("abcdefgh")]
+    make_so(ledger, weights, Snapshot.of("harbour", records), why="build")
+    assert [episode.question[9] for episode in ledger.episodes()] == list("hgfedcba")
+
+
 def test_two_brains_built_from_one_file_have_one_hash(ledger: Ledger, weights: KeptWeights, tmp_path: object) -> None:
     from pathlib import Path
 
@@ -168,6 +206,11 @@ def test_a_name_is_taken_once_unless_nothing_changed(ledger: Ledger, weights: Ke
         ('{"brain":"shop","format":1}\n{"record":"schema","name":"a"}\n', "see fingerprint"),
         ('{"brain":"shop","format":1}\n{"record":"schema","name":"a","fingerprint":3}\n', "fingerprint cannot be 3"),
         ('{"brain":"shop","format":1}\n{"record":"gone","id":1}\n', "state must be a text"),
+        (
+            '{"brain":"shop","format":1}\n{"record":"gone","id":"x","state":"erased"}\n',
+            "line 2: an episode that is gone",
+        ),
+        (f'{{"brain":"shop","format":1}}\n{{"record":"gone","id":"{UUID(int=1)}","state":"away"}}\n', "line 2: an ep"),
     ],
 )
 def test_a_broken_file_is_refused_with_the_line(text: str, told: str) -> None:
