@@ -1,10 +1,13 @@
-"""What the tests of the question files stand on: the shipped database, and what tells questions that are alike."""
+"""What the tests of the question files stand on: the databases asked, and what tells questions that are alike."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 Leaked = Callable[[Sequence[Pair], Sequence[Pair]], tuple[Leak, ...]]
 Answered = Callable[[str], Result]
+Wordings = Callable[[Path, str], list[Pair]]
 AnsweredAlike = Callable[[Sequence[Pair], Sequence[Pair]], list[tuple[str, str]]]
 
 
@@ -36,10 +40,34 @@ def northwind() -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
+def marina_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("marina") / "marina.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((ROOT / "data/questions/marina.sql").read_text(encoding="utf-8"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def marina(marina_file: Path) -> Iterator[Database]:
+    database = open_database(str(marina_file))
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="session")
 def leaked(northwind: Database) -> Leaked:
-    listed = tomllib.loads((ROOT / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    return _leaked(northwind, "northwind")
+
+
+@pytest.fixture(scope="session")
+def leaked_in_marina(marina: Database) -> Leaked:
+    return _leaked(marina, "marina")
+
+
+def _leaked(database: Database, glossary: str) -> Leaked:
+    listed = tomllib.loads((ROOT / f"data/glossary/{glossary}.toml").read_text(encoding="utf-8"))["term"]
     terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
-    lexicon = Lexicon.build(northwind.schema, northwind.facts, terms)
+    lexicon = Lexicon.build(database.schema, database.facts, terms)
 
     masked = lru_cache(maxsize=2_000)(lambda question: mask(question, ground(question, lexicon)))
     spelled = lru_cache(maxsize=4_000)(lambda sql: one_spelling(sql, "sqlite"))
@@ -52,8 +80,17 @@ def leaked(northwind: Database) -> Leaked:
 
 @pytest.fixture(scope="session")
 def answered(northwind: Database) -> Answered:
-    """Check and run SQL on the shipped database. What a query gave is kept: many tests ask the same."""
-    return lru_cache(maxsize=2_000)(lambda sql: northwind.run(check(sql, northwind.schema).sql))
+    return _answered(northwind)
+
+
+@pytest.fixture(scope="session")
+def answered_in_marina(marina: Database) -> Answered:
+    return _answered(marina)
+
+
+def _answered(database: Database) -> Answered:
+    """Check and run SQL on a database. What a query gave is kept: many tests ask the same."""
+    return lru_cache(maxsize=2_000)(lambda sql: database.run(check(sql, database.schema).sql))
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +117,29 @@ def answered_alike(answered: Answered) -> AnsweredAlike:
 def _telling(result: Result) -> bool:
     cells = [cell for row in result.rows for cell in row]
     return len(result.rows) > 1 or any(isinstance(cell, float) and not cell.is_integer() for cell in cells)
+
+
+@pytest.fixture(scope="session")
+def wordings() -> Wordings:
+    """Read the questions on one database from a file of groups, each with a query that tells nothing but its tables."""
+
+    def read(path: Path, database: str) -> list[Pair]:
+        pairs: list[Pair] = []
+        for line in path.read_text("utf-8").splitlines():
+            group = json.loads(line)
+            if group.get("schema", "northwind") != database:
+                continue
+            sql = "SELECT 1 FROM " + " CROSS JOIN ".join(_quoted(table) for table in group["tables"])
+            for text in group["questions"]:
+                name = f"{group['group']}: {len(pairs)}"
+                pairs.append(Pair(name, text, sql, (), False, "", "", "", len(pairs) + 1))
+        return pairs
+
+    return read
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ def judge(northwind: Database, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "seeds/northwind",
         "questions/calibration",
         "questions/development",
+        "questions/fresh",
         "questions/readme",
         "questions/strange",
         "questions/training",

@@ -18,6 +18,7 @@ from agent.learning.ties import tie_broken
 
 Leaked = Callable[[Sequence[Pair], Sequence[Pair]], tuple[Leak, ...]]
 Answered = Callable[[str], Result]
+Wordings = Callable[[Path, str], list[Pair]]
 AnsweredAlike = Callable[[Sequence[Pair], Sequence[Pair]], list[tuple[str, str]]]
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -66,23 +67,11 @@ def test_no_strange_question_is_known_from_another_file(path: str, leaked: Leake
 
 
 @pytest.mark.parametrize("path", WORDINGS)
-def test_no_strange_question_is_worded_like_one_that_understanding_is_tried_on(path: str, leaked: Leaked) -> None:
-    found = leaked(_wordings(DATA / "questions" / path), STRANGE)
+def test_no_strange_question_is_worded_like_one_that_understanding_is_tried_on(
+    path: str, leaked: Leaked, wordings: Wordings
+) -> None:
+    found = leaked(wordings(DATA / "questions" / path, "northwind"), STRANGE)
     assert [(leak.training, leak.holdout, leak.rule) for leak in found] == []
-
-
-def _wordings(path: Path) -> list[Pair]:
-    """The questions of a file of groups, each with a query that tells nothing but its tables."""
-    pairs: list[Pair] = []
-    for line in path.read_text("utf-8").splitlines():
-        group = json.loads(line)
-        if group.get("schema", "northwind") != "northwind":
-            continue
-        sql = "SELECT 1 FROM " + " CROSS JOIN ".join(f'"{table}"' for table in group["tables"])
-        for text in group["questions"]:
-            name = f"{group['group']}: {len(pairs)}"
-            pairs.append(Pair(name, text, sql, (), False, "", "", "", len(pairs) + 1))
-    return pairs
 
 
 def test_no_strange_question_is_another_one_in_other_words(leaked: Leaked) -> None:
