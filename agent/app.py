@@ -640,7 +640,7 @@ class App:
             if len(found) > 1:
                 raise FeedbackError(f"{len(found)} episodes begin with {episode}; give more of the id.")
         if not found:
-            raise FeedbackError("No such episode is remembered. `hebbql ask --json` shows the ids of those it recalls.")
+            raise FeedbackError("No such episode is remembered. `hebbql ask` shows the ids of those it recalls.")
         return found
 
     def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:

@@ -23,12 +23,13 @@ Ask a question, then go on from its answer: and in 1998?, only the Germans, top 
 /good          the last answer was right: remember it
 /bad           it was wrong: weaken what led to it
 /sql SELECT …  the right query for it: run and remember it
+/all           show every row of it
 /think LEVEL   from now on fast, normal or deep: how much is done for one answer
 /new           begin anew: the next question follows nothing
 /help          show this
 /quit          end, as Ctrl-D does; Ctrl-C ends one answer"""
 
-_NOTHING_YET = "There is no answer yet to judge. Ask a question first."
+_NOTHING_YET = "There is no answer yet. Ask a question first."
 _ASK = "> "
 
 
@@ -73,10 +74,11 @@ class Chat:
             rendering.whole(turned.question, as_json=self.as_json)
         attempt = self._answer(turned)
         self.conversation = self.conversation.answered(turned, attempt)
+        showing = rendering.Showing.of(self.app, in_chat=True)
         if self.as_json:
-            rendering.turn({"said": line, "by": turned.by}, attempt, unsure=self.app.settings.unsure)
+            rendering.turn({"said": line, "by": turned.by}, attempt, showing)
         else:
-            rendering.answer(attempt, as_json=False, unsure=self.app.settings.unsure, in_chat=True)
+            rendering.answer(attempt, showing, as_json=False)
 
     def _answer(self, turned: Turned) -> Attempt:
         adapting = self.app.memory and self.app.settings.levers.adapt
@@ -95,12 +97,14 @@ class Chat:
             self._tell(line, "new", "Begun anew.")
         elif word == "/think":
             self._think(line, rest.strip().lower())
-        elif word not in ("/good", "/bad", "/sql"):
+        elif word not in ("/good", "/bad", "/sql", "/all"):
             self._tell(line, "usage", f"There is no command {word}. /help lists those there are.")
         elif word == "/sql" and not rest.strip():
             self._tell(line, "usage", "Give the right query behind it: /sql SELECT …")
         elif last is None:
             self._tell(line, "usage", _NOTHING_YET)
+        elif word == "/all":
+            self._all(line, last)
         elif word == "/sql":
             self._told(line, self.app.feedback(last.id, sql=rest.strip()))
         else:
@@ -116,6 +120,14 @@ class Chat:
             self._tell(line, "think", f"Effort: {now}.", think=now)
         else:
             self._tell(line, "usage", f"/think takes {', '.join(get_args(Think))}, not {level!r}. It stays {now}.")
+
+    def _all(self, line: str, last: Attempt) -> None:
+        """Show every row of the last answer; programs were given them with it."""
+        if last.result is None or self.as_json:
+            said = "The last answer has no rows." if last.result is None else "Every row stands in the answer."
+            self._tell(line, "all", said)
+        else:
+            rendering.rows(last)
 
     def _told(self, line: str, outcome: Outcome) -> None:
         self._tell(line, "feedback", outcome.message, **{k: v for k, v in asdict(outcome).items() if k != "message"})

@@ -68,6 +68,7 @@ def ask(
         ),
     ] = None,
     think: Think = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every row, not only the first.")] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question, with the SQL that ran, the memories it used, and how sure it is.
@@ -87,7 +88,7 @@ def ask(
             show(attempt)
     places = {"--db": db, "--brain": brain}
     options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
-    rendering.answer(attempt, as_json=as_json, unsure=app.settings.unsure, options=options)
+    rendering.answer(attempt, rendering.Showing.of(app, options=options, every=every), as_json=as_json)
     raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
 
 

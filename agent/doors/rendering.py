@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from agent.doors import sureness
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.app import DownloadProgress, ModelListing
+    from agent.app import App, DownloadProgress, ModelListing
     from agent.attempt import Attempt, Draft
     from agent.doctor import Finding
     from agent.learning.evaluating import Evaluation
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from agent.learning.report import RunSummary
     from agent.learning.seed import SeedReport
     from agent.learning.statistics import Difference
+    from memory.recall import Recalled
 
 SHOWN_ROWS = 50
+SHOWN_UNSURE_ROWS = 5
 SHOWN_OTHER_ROWS = 5
-SHOWN_NOTES = 4
 
 
 def plain(text: object) -> str:
@@ -71,51 +72,86 @@ def number(cell: object) -> str:
     return f"{cell:,.2f}".replace(",", "") if "e+" in shown and abs(cell) < 1e15 else shown
 
 
-def answer(attempt: Attempt, *, as_json: bool, unsure: float, options: str = "", in_chat: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How answers are shown. `unsure` and `runner_up` are the thresholds of the settings, `dialect` that of the SQL.
+
+    `options` are those that the next command needs to find the same brain; `every` shows all rows; `in_chat` names
+    what is to be typed in a chat.
+    """
+
+    unsure: float
+    runner_up: float
+    dialect: str = "sqlite"
+    options: str = ""
+    every: bool = False
+    in_chat: bool = False
+
+    @classmethod
+    def of(cls, app: App, *, options: str = "", every: bool = False, in_chat: bool = False) -> Showing:
+        """As the settings of an app say."""
+        settings = app.settings
+        return cls(settings.unsure, settings.runner_up, app.schema.dialect, options, every, in_chat)
+
+
+def answer(attempt: Attempt, showing: Showing, *, as_json: bool) -> None:
     """Print an answer: the rows, the SQL, the memories behind it, how sure it is, and what it cost.
 
-    Below a confidence of `unsure` it is said first, and the runner-up is shown. `options` are those that the next
-    command needs to find the same brain.
+    One that is unsure says so first, shows a few rows, and the runner-up where that has a chance worth telling.
     """
     if as_json:
-        _print_json(answer_json(attempt, unsure=unsure))
+        _print_json(answer_json(attempt, showing))
         return
-    console, result, draft = _console(), attempt.result, attempt.answer
-    caution = sureness.caution(attempt, unsure)
+    console, draft = _console(), attempt.answer
+    caution = sureness.caution(attempt, showing.unsure, showing.runner_up)
     if caution:
         _line(console, f"{caution}\n")
-    if result is not None:
-        console.print(_table(result.columns, result.rows[:SHOWN_ROWS]))
-        hidden = len(result.rows) - SHOWN_ROWS
-        if hidden > 0:
-            console.print(f"… and {hidden:,} more rows (all of them with --json)")
-        elif not result.rows:
-            console.print("No rows: the query ran and found nothing.")
+    _print_rows(console, attempt, showing, SHOWN_UNSURE_ROWS if caution else SHOWN_ROWS)
     if attempt.message:
         mend = f"hebbql feedback {attempt.id}"
-        message = plain(attempt.message).replace(mend, f"{mend}{plain(options)}")
+        message = plain(attempt.message).replace(mend, f"{mend}{plain(showing.options)}")
         _line(console, f"{attempt.status}: {message}")
     if attempt.sql:
         console.print("\nSQL", style="bold")
         _print_sql(console, attempt.sql)
-    if draft and draft.notes:
-        more = len(draft.notes) - SHOWN_NOTES
-        notes = "; ".join(map(plain, draft.notes[:SHOWN_NOTES])) + (f"; and {more} more" if more > 0 else "")
-        _line(console, f"Changed by code: {notes}")
+    if draft and (notes := sureness.notes(draft, attempt, dialect=showing.dialect)):
+        _line(console, f"Changed by code: {'; '.join(map(plain, notes))}")
     if draft and draft.doubts:
         console.print("Doubts", style="bold")
         for doubt in draft.doubts:
             _line(console, f"  {sureness.sentence(plain(doubt.text))}")
-    if caution and attempt.runner_up:
-        _print_runner_up(console, attempt, attempt.runner_up, options, in_chat=in_chat)
+    if alone := sureness.sole_memory(attempt):
+        forget = f"hebbql forget {sureness.short(alone.episode.id)}{plain(showing.options)}"
+        _line(console, plain(sureness.resting(attempt, alone)) + ("" if showing.in_chat else f" Wrong? {forget}"))
+    if other := sureness.worth_telling(attempt, showing.unsure, showing.runner_up):
+        _print_runner_up(console, attempt, other, showing)
     if attempt.recalled:
         console.print("Memories", style="bold")
         for memory in attempt.recalled:
-            _line(console, f"  {memory.score:.2f}  {plain(memory.episode.question)}  ({plain(memory.why)})")
-    _line(console, _footer(attempt, options, unsure=unsure, in_chat=in_chat), style="dim")
+            about = f"{sureness.short(memory.episode.id)}  {plain(memory.episode.question)}  ({plain(memory.why)})"
+            _line(console, f"  {memory.score:.2f}  {about}")
+    _line(console, _footer(attempt, showing, alone=alone is not None), style="dim")
 
 
-def _print_runner_up(console: Console, attempt: Attempt, other: Draft, options: str, *, in_chat: bool) -> None:
+def rows(attempt: Attempt) -> None:
+    """Print every row of an answer."""
+    _print_rows(_console(), attempt, Showing(0.0, 0.0, every=True), 0)
+
+
+def _print_rows(console: Console, attempt: Attempt, showing: Showing, most: int) -> None:
+    result = attempt.result
+    if result is None:
+        return
+    shown = result.rows if showing.every else result.rows[:most]
+    console.print(_table(result.columns, shown))
+    hidden = len(result.rows) - len(shown)
+    if hidden > 0:
+        console.print(f"… and {hidden:,} more rows (all of them with {'/all' if showing.in_chat else '--all'})")
+    elif not result.rows:
+        console.print("No rows: the query ran and found nothing.")
+
+
+def _print_runner_up(console: Console, attempt: Attempt, other: Draft, showing: Showing) -> None:
     """Show the most likely query with another result: what differs, its first rows, and how to take it instead."""
     from rich.padding import Padding
 
@@ -133,17 +169,18 @@ def _print_runner_up(console: Console, attempt: Attempt, other: Draft, options: 
     if hidden > 0:
         console.print(f"  … and {hidden:,} more rows")
     whole = plain(other.sql) == other.sql
-    if in_chat:
+    if showing.in_chat:
         take = f"/sql {other.sql if whole else 'SELECT …'}"
     else:
         sql = sureness.in_quotes(other.sql) if whole else '"SELECT …"'
-        take = f"hebbql feedback {attempt.id}{plain(options)} --sql {sql}"
+        take = f"hebbql feedback {attempt.id}{plain(showing.options)} --sql {sql}"
     _line(console, f"  Is this the right one? {take}", soft_wrap=True)
 
 
-def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:
+def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
     """Give the one object that `ask --json` prints. Bytes are hex text; infinite numbers are text."""
     understood, result, usage = attempt.understood, attempt.result, attempt.usage
+    alone = sureness.sole_memory(attempt)
     return {
         "id": attempt.id,
         "question": attempt.question,
@@ -154,7 +191,8 @@ def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:
         "row_count": len(result.rows) if result else 0,
         "truncated": bool(result and result.truncated),
         "confidence": sureness.shown_confidence(attempt.confidence),
-        "unsure": sureness.is_unsure(attempt.confidence, unsure),
+        "unsure": sureness.is_unsure(attempt.confidence, showing.unsure),
+        "rests_on": str(alone.episode.id) if alone else None,
         "intent": {"kind": understood.intent.kind, "tables": list(understood.intent.tables)} if understood else None,
         "bucket": understood.bucket if understood else None,
         "path": attempt.path,
@@ -162,18 +200,8 @@ def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:
         "habit": attempt.habit or None,
         "approach": attempt.approach or None,
         "approach_why": attempt.why or None,
-        "recalled": [
-            {
-                "episode": str(memory.episode.id),
-                "question": memory.episode.question,
-                "sql": memory.episode.sql,
-                "bucket": memory.episode.bucket,
-                "score": round(memory.score, 4),
-                "why": memory.why,
-            }
-            for memory in attempt.recalled
-        ],
-        "candidates": [_candidate_json(attempt, draft) for draft in attempt.drafts],
+        "recalled": [_memory_json(memory) for memory in attempt.recalled],
+        "candidates": [_candidate_json(attempt, draft, showing) for draft in attempt.drafts],
         "attempts": [
             {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None}
             for draft in attempt.drafts
@@ -196,7 +224,21 @@ def answer_json(attempt: Attempt, *, unsure: float) -> dict[str, Any]:
     }
 
 
-def _candidate_json(attempt: Attempt, draft: Draft) -> dict[str, Any]:
+def _memory_json(memory: Recalled) -> dict[str, Any]:
+    episode = memory.episode
+    return {
+        "episode": str(episode.id),
+        "question": episode.question,
+        "sql": episode.sql,
+        "bucket": episode.bucket,
+        "origin": episode.origin,
+        "verifier": episode.verifier,
+        "score": round(memory.score, 4),
+        "why": memory.why,
+    }
+
+
+def _candidate_json(attempt: Attempt, draft: Draft, showing: Showing) -> dict[str, Any]:
     from agent.attempt import agree
 
     return {
@@ -205,7 +247,7 @@ def _candidate_json(attempt: Attempt, draft: Draft) -> dict[str, Any]:
         "episode": draft.episode or None,
         "confidence": sureness.shown_confidence(draft.confidence),
         "doubts": [{"rule": doubt.rule, "text": doubt.text} for doubt in draft.doubts],
-        "notes": list(draft.notes),
+        "notes": list(sureness.notes(draft, attempt, dialect=showing.dialect)),
         "rows": len(draft.result.rows) if draft.result else None,
         "problem": draft.problem or None,
         "agrees": bool(attempt.answer and agree(draft, attempt.answer)),
@@ -296,9 +338,9 @@ def whole(question: str, *, as_json: bool) -> None:
         print(f"\u2192 {plain(question)}", flush=True)
 
 
-def turn(said: dict[str, Any], attempt: Attempt, *, unsure: float) -> None:
+def turn(said: dict[str, Any], attempt: Attempt, showing: Showing) -> None:
     """Print one answer of a chat as an object in one line."""
-    _print_json({**said, **answer_json(attempt, unsure=unsure)})
+    _print_json({**said, **answer_json(attempt, showing)})
 
 
 def told(about: dict[str, Any], as_json: bool) -> None:
@@ -458,7 +500,7 @@ def _pretty(sql: str) -> str:
     return "".join(char if char in "\n\t" else plain(char) for char in sql)
 
 
-def _footer(attempt: Attempt, options: str, *, unsure: float, in_chat: bool = False) -> str:
+def _footer(attempt: Attempt, showing: Showing, *, alone: bool) -> str:
     """Where the answer came from, how sure it is and what it cost; then how to judge it."""
     draft, written = attempt.answer, attempt.written
     adapted = [one for one in attempt.drafts if one.origin == "adapted"]
@@ -467,7 +509,7 @@ def _footer(attempt: Attempt, options: str, *, unsure: float, in_chat: bool = Fa
     parts = [
         plain(attempt.model) if asked else "",
         f"path: {attempt.path}",
-        sureness.told(attempt.confidence, unsure),
+        sureness.told(attempt.confidence, showing.unsure, alone=alone),
         f"{attempt.approach} ({plain(attempt.why)})" if asked and attempt.approach else "",
         f"{len(adapted)} adapted" if adapted else "",
         f"{len(written)} drafts" if len(written) > 1 else "",
@@ -480,7 +522,8 @@ def _footer(attempt: Attempt, options: str, *, unsure: float, in_chat: bool = Fa
     if draft and attempt.path == "adapted":
         told = f"\n{plain(sureness.source(draft, attempt))}{told}"
     if attempt.status == "answered":
-        told += "\nRight? /good or /bad" if in_chat else f"\nRight? hebbql feedback {attempt.id} good{plain(options)}"
+        good = f"hebbql feedback {attempt.id} good{plain(showing.options)}"
+        told += "\nRight? /good or /bad" if showing.in_chat else f"\nRight? {good}"
     return told
 
 

@@ -11,10 +11,17 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from agent.doors.changes import changes
+
 if TYPE_CHECKING:
     from agent.attempt import Attempt, Draft
+    from memory.episode import Episode
+    from memory.recall import Recalled
 
 _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
+SHORT_ID = 8
+"""Characters of the id of an episode that are shown."""
+
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
 _MOST_TOKENS = 400
 _MOST_CHANGES = 3
@@ -55,39 +62,118 @@ def chance(confidence: float) -> str:
     return "under 1 %" if percent == 0 and confidence > 0 else f"{percent} %"
 
 
-def told(confidence: float | None, threshold: float) -> str:
-    """A confidence in words and hundredths, `""` where the answer was not weighed.
+def told(confidence: float | None, threshold: float, *, alone: bool = False) -> str:
+    """A confidence in words and hundredths, `""` where the answer was not weighed. `alone`: one memory speaks for it.
 
     >>> told(0.87, 0.5), told(0.6, 0.7), told(0.3, 0.2), told(None, 0.5)
     ('likely right, 87 %', 'unsure, 60 %', 'more likely wrong than right, 30 %', '')
+    >>> told(0.87, 0.5, alone=True)
+    'likely right if its one memory is, 87 %'
     """
     if confidence is None:
         return ""
     unsure = is_unsure(confidence, threshold)
     words = next((words for least, words in _WORDS if confidence >= least), "more likely wrong than right")
+    if alone and not unsure and confidence >= _WORDS[-1][0]:
+        words += " if its one memory is"
     return f"{'unsure' if unsure else words}, {chance(confidence)}"
 
 
-def caution(attempt: Attempt, threshold: float) -> str:
+def worth_telling(attempt: Attempt, threshold: float, least: float) -> Draft | None:
+    """The runner-up of an answer that is unsure, where its own chance is at least `least`."""
+    other = attempt.runner_up if is_unsure(attempt.confidence, threshold) else None
+    shown = shown_confidence(other.confidence) if other else None
+    return other if shown is not None and shown >= least else None
+
+
+def caution(attempt: Attempt, threshold: float, least: float) -> str:
     """What is said before a result that may well be wrong; `""` where the answer is sure enough or was not weighed."""
     confidence = attempt.confidence
     if confidence is None or not is_unsure(confidence, threshold):
         return ""
-    other = " Another query gave another result; it stands below as the runner-up." if attempt.runner_up else ""
+    runner_up = worth_telling(attempt, threshold, least)
+    other = ""
+    if runner_up and runner_up.confidence is not None:
+        told = f"Another result has a chance of {chance(runner_up.confidence)}"
+        other = f" {told}; it stands below as the runner-up."
     return (
         f"Unsure: the chance that this answer is right is {chance(confidence)}. "
         f"Look at the SQL before you rely on it.{other}"
     )
 
 
+def short(id: object) -> str:
+    """The start of an episode's id, which `hebbql forget` takes.
+
+    >>> short("3f2a9c1b-0000-5000-8000-000000000000")
+    '3f2a9c1b'
+    """
+    return str(id)[:SHORT_ID]
+
+
 def source(draft: Draft, attempt: Attempt) -> str:
-    """Where a draft came from: the question of the episode that was adapted and its score in recall, habit or model."""
+    """Where a draft came from: the question of the episode that was adapted, its id and its score in recall."""
     if draft.origin != "adapted":
         return "habit" if draft.origin == "habit" else attempt.model
-    for memory in (*attempt.nearby, *attempt.recalled):
-        if str(memory.episode.id) == draft.episode:
-            return f"adapted from: {memory.episode.question} ({memory.score:.2f})"
-    return f"adapted from: episode {draft.episode}" if draft.episode else "adapted"
+    if memory := _memory(draft.episode, attempt):
+        return f"adapted from: {memory.episode.question} ({short(draft.episode)}, {memory.score:.2f})"
+    return f"adapted from: episode {short(draft.episode)}" if draft.episode else "adapted"
+
+
+def _memory(id: str, attempt: Attempt) -> Recalled | None:
+    near = (*attempt.nearby, *attempt.recalled)
+    return next((memory for memory in near if str(memory.episode.id) == id), None)
+
+
+def sole_memory(attempt: Attempt) -> Recalled | None:
+    """The one memory that an answer rests on; None where several speak for it, or a model came to it by itself."""
+    from agent.drafting.weighing import sole_source
+
+    id = sole_source(attempt)
+    return _memory(id, attempt) if id else None
+
+
+def resting(attempt: Attempt, memory: Recalled) -> str:
+    """Which memory an answer rests on alone, who wrote it and who vouched for it."""
+    copied = any(draft.origin == "model" and _agrees(draft, attempt) for draft in attempt.ran)
+    beside = " The model only wrote the same again." if copied else ""
+    who = f"from {author(memory.episode)}, {voucher(memory.episode)}"
+    return f"Rests on one memory alone: {short(memory.episode.id)}, {who}.{beside}"
+
+
+def _agrees(draft: Draft, attempt: Attempt) -> bool:
+    from agent.attempt import agree
+
+    return attempt.answer is not None and agree(draft, attempt.answer)
+
+
+def author(episode: Episode) -> str:
+    """Who wrote an episode, in words."""
+    kind, _, name = episode.origin.partition(":")
+    words = {"seed": "the seed pack", "feedback": "feedback on the answer", "train": "the training run"}
+    if kind in words and name:
+        return f"{words[kind]} {name}"
+    return episode.origin or "somebody unknown"
+
+
+def voucher(episode: Episode) -> str:
+    """What vouched for an episode when it was written, in words."""
+    words = {
+        "gold": "checked against its gold alone",
+        "person": "on the word of a person",
+        "agreement": "checked by a second query",
+    }
+    return words.get(episode.verifier, f"checked by {episode.verifier}" if episode.verifier else "unverified")
+
+
+def notes(draft: Draft, attempt: Attempt, *, dialect: str) -> tuple[str, ...]:
+    """What code changed in a draft: all that an adapted query has otherwise than that of its episode.
+
+    Where that cannot be read it is what code noted when it did so, which for the drafts of a model it always is.
+    """
+    memory = _memory(draft.episode, attempt) if draft.origin == "adapted" else None
+    found = changes(memory.episode.sql, draft.sql, dialect=dialect) if memory and memory.episode.sql else None
+    return draft.notes if found is None else found
 
 
 def sentence(text: str) -> str:

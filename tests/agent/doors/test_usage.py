@@ -23,12 +23,13 @@ def answered(*usages: Usage) -> Attempt:
 
 
 def footer(attempt: Attempt, capsys: pytest.CaptureFixture[str]) -> str:
-    rendering.answer(attempt, as_json=False, unsure=0.5)
+    rendering.answer(attempt, rendering.Showing(0.5, 0.1), as_json=False)
     return " ".join(capsys.readouterr().out.split())
 
 
 def test_cache_reads_and_writes_of_all_drafts_are_summed_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    rendering.answer(answered(Usage(20, 10, 0, 4_000, 0.01), Usage(30, 5, 4_000, 0, 0.002)), as_json=True, unsure=0.5)
+    attempt = answered(Usage(20, 10, 0, 4_000, 0.01), Usage(30, 5, 4_000, 0, 0.002))
+    rendering.answer(attempt, rendering.Showing(0.5, 0.1), as_json=True)
     assert json.loads(capsys.readouterr().out)["usage"] == {
         "input_tokens": 50,
         "output_tokens": 15,
