@@ -1,7 +1,7 @@
 """The functions that a query may call, by dialect, and what to write instead of foreign ones.
 
 A function that is not listed is refused: nothing here reads files, sleeps, changes settings, or makes a value
-whose size is a free number.
+whose size is a free number. Of SQLite only what version 3.40 has is listed.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 _SHARED = """
     abs coalesce nullif round upper lower length replace trim ltrim rtrim substr substring sign ceil ceiling floor
     exp ln log log10 mod pi pow power sqrt trunc radians degrees sin cos tan asin acos atan atan2
-    count sum avg min max string_agg
+    count sum avg min max
     row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
-    concat concat_ws random like octet_length
+    random like
 """
 
 _SQLITE = """
     char format glob hex if ifnull iif instr likely unlikely printf quote soundex total typeof unicode log2
-    date time datetime julianday unixepoch strftime timediff current_date current_time current_timestamp
+    date time datetime julianday unixepoch strftime current_date current_time current_timestamp
     group_concat sinh cosh tanh
     json json_valid json_type json_extract json_array json_object json_array_length json_group_array
     json_group_object json_quote -> ->>
@@ -26,6 +26,7 @@ _POSTGRES = """
     age date_part date_trunc date_bin extract to_char to_date to_timestamp to_number make_date make_interval
     make_timestamp now statement_timestamp transaction_timestamp clock_timestamp justify_days justify_hours
     justify_interval isfinite
+    string_agg concat concat_ws octet_length
     array_agg array_length array_position array_to_string string_to_array cardinality any all some every
     bool_and bool_or bit_and bit_or corr covar_pop covar_samp regr_slope regr_intercept regr_r2 stddev stddev_pop
     stddev_samp variance var_pop var_samp percentile_cont percentile_disc mode
@@ -72,6 +73,10 @@ INSTEAD: dict[str, dict[str, str]] = {
         "least": "in SQLite write min(a, b)",
         "isnull": "write ifnull(column, value)",
         "nvl": "write ifnull(column, value)",
+        "concat": "in SQLite write a || b, with ifnull(a, '') for what may be NULL",
+        "concat_ws": "in SQLite write a || ', ' || b, with ifnull(a, '') for what may be NULL",
+        "octet_length": "in SQLite write length(CAST(column AS BLOB))",
+        "timediff": "in SQLite write julianday(later) - julianday(earlier)",
         "len": "write length(column)",
         "charindex": "write instr(column, 'text')",
         "strpos": "write instr(column, 'text')",

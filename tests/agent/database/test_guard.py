@@ -13,7 +13,7 @@ import pytest
 from agent.database.guard import LONGEST, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryFailed, QueryRejected
-from agent.database.schema import Schema
+from agent.database.schema import Column, Schema, Table
 
 HERE = Path(__file__).parent / "guard"
 NORTHWIND = Path(__file__).parents[3] / "data" / "northwind.sqlite"
@@ -208,3 +208,11 @@ def test_checking_is_quick(schema: Schema) -> None:
         check(sql, schema)
         seconds.append(time.perf_counter() - began)
     assert statistics.median(seconds) < 0.010
+
+
+@pytest.mark.parametrize("call", ["CONCAT(Name, 'x')", "CONCAT_WS(',', Name)", "OCTET_LENGTH(Name)"])
+def test_what_sqlite_got_only_lately_is_refused_with_what_to_write_instead(call: str) -> None:
+    table = Table("Cats", (Column("Name", "TEXT"),))
+    with pytest.raises(QueryRejected, match=r"in SQLite write") as refused:
+        check(f"SELECT {call} FROM Cats", Schema("zoo", "sqlite", (table,), "", ""))
+    assert refused.value.rule == "foreign_function"

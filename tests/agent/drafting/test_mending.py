@@ -138,6 +138,8 @@ LPAD(name, 4, '*')
 RPAD(name, 4, '*')
 CONCAT(name, ' (', nick, ')')
 CONCAT(nick, n) || '!'
+CONCAT(nick)
+OCTET_LENGTH(name)
 CONCAT_WS(', ', name, nick, n)
 CONCAT_WS('', nick, name)
 GREATEST(n, 2)
@@ -160,6 +162,12 @@ QUERIES_OF_POSTGRES = (
     "SELECT DISTINCT ON (EXTRACT(YEAR FROM day)) name AS who FROM visits"
     " ORDER BY EXTRACT(YEAR FROM day) DESC, id LIMIT 2",
     "SELECT STRING_AGG(name, '; ' ORDER BY id) FROM visits",
+    "SELECT STRING_AGG(name, '; ' ORDER BY n DESC, id) AS all_names FROM visits WHERE id > 1",
+    "SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*), STRING_AGG(v.name, ', ' ORDER BY v.n) FROM visits v"
+    " GROUP BY EXTRACT(YEAR FROM day) HAVING COUNT(*) < 9 ORDER BY y DESC",
+    "SELECT a.id, STRING_AGG(b.name, '+' ORDER BY b.n DESC) FROM visits a JOIN visits b ON b.n > a.n"
+    " GROUP BY a.id ORDER BY a.id LIMIT 4",
+    "SELECT STRING_AGG(DISTINCT CAST(id AS TEXT), ',' ORDER BY CAST(id AS TEXT) DESC) FROM visits",
 )
 
 
@@ -409,6 +417,21 @@ def test_the_notes_say_what_became_what() -> None:
 )
 def test_what_has_no_sure_meaning_stays_as_it_is(sql: str) -> None:
     assert translated(sql, "sqlite") == (sql, ())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT STRING_AGG(name, '+' ORDER BY n), STRING_AGG(name, '+' ORDER BY id) FROM visits",
+        "SELECT STRING_AGG(name, '+' ORDER BY n) FROM visits WHERE id IN (SELECT id FROM visits)",
+        "SELECT STRING_AGG(name, '+' ORDER BY n) FROM visits v JOIN visits w USING (id)",
+    ],
+)
+def test_an_order_in_a_list_that_cannot_be_kept_is_not_dropped(sql: str, light: Database) -> None:
+    made, _ = translated(sql, "sqlite")
+    assert "'+' ORDER BY n)" in made
+    with pytest.raises((QueryFailed, QueryRejected)):
+        run(light, made)
 
 
 def golds() -> Iterator[str]:
