@@ -14,6 +14,9 @@ from agent.drafting.reply import read_sql
 from agent.models.port import Model, ModelError, Prompt
 from memory.recall import Recalled
 
+CHANCE = 0.7
+"""The temperature of a sampled draft."""
+
 
 class Database(Protocol):
     """The guarded way to the rows: nothing runs that was not checked."""
@@ -71,7 +74,8 @@ def ask(
     `decline` says why a question gets no draft at all, or None. `habit` answers what is so well learned that no
     model is asked, or None. Else memories are recalled and adapted. Where none of that is sure enough, the model
     drafts by the approach that was chosen; a draft that does not run, or does not say what the question says, goes
-    back to it. The most likely of all drafts is the answer. Never raises for what a model writes.
+    back to it. With more effort it drafts anew from other episodes and with chance (`Attempt.wanted`). The most
+    likely of all drafts is the answer. Never raises for what a model writes.
     """
     began = clock()
     attempt = attempt.grown(understood=(understood := understand(attempt.question)))
@@ -88,10 +92,10 @@ def ask(
         attempt = attempt.grown(nearby=craft.nearby(attempt))
         attempt = craft.weigh(_adapted(attempt, database, craft, clock))
     yield attempt
-    while attempt.wants_draft:
+    while way := attempt.wanted:
         try:
-            shown = prompt(attempt)
-            draft = Draft(shown, model.complete(shown))
+            shown = replace(prompt(attempt.seen(way)), temperature=CHANCE if way == "sampled" else 0.0)
+            draft = Draft(shown, model.complete(shown), way=way)
             attempt = craft.weigh(attempt.drafted(_judge(attempt, draft, database, craft)))
         except ModelError as failure:
             attempt = attempt.broken_off(failure)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:  # it brings SQLAlchemy
 Status = Literal["answered", "abstained", "refused", "failed"]
 Path = Literal["habit", "adapted", "model"]
 Origin = Literal["model", "adapted", "habit"]
+Way = Literal["next", "others", "sampled"]
+"""How the model comes to a draft: the `next` one sees those before it; `others` is shown other episodes, `sampled` is
+written with chance, and both see no other draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +31,23 @@ class Effort:
     """How much is done for one answer.
 
     `sure` is the confidence from which on no model is asked; above 1 it always is. `drafts` are the most that the
-    model writes: one draft and its repairs, or several that vote. `adapted` are the most episodes that are adapted,
-    in at most so many `seconds`, less than one query's deadline over.
+    model writes: one draft and its repairs, or several that vote. `apart` are ways in which it writes one draft more
+    each, whatever came of those, so that results can be compared. `adapted` are the most episodes that are adapted, in
+    at most so many `seconds`, less than one query's deadline over.
     """
 
     name: Think
     sure: float
     drafts: int
     adapted: int
+    apart: tuple[Way, ...] = ()
     seconds: float = 5.0
 
 
 EFFORTS: tuple[Effort, ...] = (
     Effort("fast", sure=0.5, drafts=1, adapted=6),
     Effort("normal", sure=0.85, drafts=3, adapted=12),
-    Effort("deep", sure=1.1, drafts=5, adapted=20),
+    Effort("deep", sure=1.1, drafts=3, adapted=20, apart=("others", "sampled")),
 )
 USUAL = EFFORTS[1]
 
@@ -115,6 +120,7 @@ class Draft:
     strain: float = 0.0
     bent: tuple[tuple[str, float], ...] = ()
     confidence: float | None = None
+    way: Way = "next"
 
     @property
     def support(self) -> int:
@@ -215,9 +221,10 @@ class Attempt:
     def answer(self) -> Draft | None:
         """The draft that counts: of those that ran the one most likely right, the earliest among equals.
 
-        Where none was weighed it is the one whose result most others share; where none ran it is the last.
+        Where none was weighed it is the one whose result most others share; where none ran it is the last. There is
+        none where the model declined, whatever code had made of an episode.
         """
-        return self._best(self.ran) or self.last
+        return None if self.status == "abstained" else self._best(self.ran) or self.last
 
     @property
     def runner_up(self) -> Draft | None:
@@ -262,17 +269,31 @@ class Attempt:
 
     @property
     def wants_draft(self) -> bool:
-        """Whether another draft may help.
+        return self.wanted is not None
 
-        So it is until one ran that leaves nothing of the question out, or, where several vote, until two agree; as
-        long as drafts are left and the model does not repeat itself. What is sure enough without it is not drafted.
+    @property
+    def wanted(self) -> Way | None:
+        """How the model is to come to another draft that may help; None where none may.
+
+        The next one is wanted until one ran that leaves nothing of the question out, or, where several vote, until two
+        agree; as long as drafts are left and the model does not repeat itself. Then come those apart. What is sure
+        enough without it is not drafted.
         """
-        written = self.written
-        if self.status is not None or self.path == "habit" or len(written) >= self.effort.drafts:
-            return False
-        if self.last and (self.last.reply.declined or self.last.rule in OUTAGES):
-            return False
+        written, last = self.written, self.last
+        if self.status is not None or self.path == "habit" or (last and last.rule in OUTAGES):
+            return None
         if self.confidence is not None and self.confidence >= self.effort.sure:
+            return None
+        if all(draft.way == "next" for draft in written) and self._goes_on(written):
+            return "next"
+        if any(draft.reply.declined for draft in written if draft.way == "next"):
+            return None
+        done = {draft.way for draft in written} | ({"others"} if not self.others else set())
+        return next((way for way in self.effort.apart if way not in done), None)
+
+    def _goes_on(self, written: Sequence[Draft]) -> bool:
+        """Whether the drafts that see one another are to have one more."""
+        if len(written) >= self.effort.drafts or (written and written[-1].reply.declined):
             return False
         if self.votes > 1:
             return len(written) < self.votes and all(self.agreeing(draft) < 2 for draft in written)
@@ -280,6 +301,18 @@ class Attempt:
             return True
         again = len(written) > 1 and written[-1].reply.text == written[-2].reply.text
         return bool(written[-1].complaint) and not again
+
+    @property
+    def others(self) -> tuple[Recalled, ...]:
+        """The nearest episodes that the model is not shown, as many as it is."""
+        shown = {one.episode.id for one in self.recalled}
+        return tuple(one for one in self.nearby if one.episode.id not in shown)[: len(self.recalled)]
+
+    def seen(self, way: Way) -> Attempt:
+        """The attempt as the prompt of a draft is written from it."""
+        if way == "next":
+            return self
+        return replace(self, drafts=(), recalled=self.others if way == "others" else self.recalled)
 
     def broken_off(self, failure: ModelError) -> Attempt:
         """Close the attempt because the model cannot be asked; a draft that ran before still counts."""
@@ -296,7 +329,7 @@ class Attempt:
         answer, last = self.answer, self.last
         if answer is None or last is None:
             return replace(self, status="failed", message="No draft was made.")
-        declined = self.written[-1].reply.declined if self.written else None
+        declined = next((draft.reply.declined for draft in reversed(self.written) if draft.way == "next"), None)
         if declined and all(draft.result is None for draft in self.written):
             return replace(self, status="abstained", message=declined)
         if answer.result is not None:

@@ -96,6 +96,8 @@ def _plan(attempt: Attempt, material: Material) -> Prompt:
 
 def _skeleton(attempt: Attempt, material: Material) -> Prompt:
     """The model is given the shape that did best in this bucket, and fills in names and literals."""
+    if not _has_shape(attempt, material):
+        return _direct(attempt, material)
 
     def example(episode: Episode) -> tuple[str, str]:
         return f"{episode.question}\n(Shape: {episode.skeleton})", episode.sql

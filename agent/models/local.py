@@ -71,7 +71,9 @@ def load_runtime() -> None:
 
 
 class LocalModel:
-    """Answers with a GGUF file at temperature 0. Nothing is loaded before `prepare` or the first `complete`.
+    """Answers with a GGUF file, at temperature 0 where the prompt has no other.
+
+    Nothing is loaded before `prepare` or the first `complete`.
 
     llama.cpp's server runs in this process and listens on a Unix socket in a folder that only this user can
     open; no network port is opened. The stable part of a prompt is prefilled once, kept in `prefix_folder`, and
@@ -270,7 +272,7 @@ class _Engine:
             {
                 "messages": _messages(prompt.stable, prompt.turns),
                 "max_tokens": prompt.max_tokens,
-                "temperature": 0.0,
+                "temperature": prompt.temperature,
                 "seed": SEED,
                 "cache_prompt": True,
                 "id_slot": 0,

@@ -115,7 +115,7 @@ class OpenAIModel:
         limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
         options: dict[str, Any] = {limit: prompt.max_tokens}
         if "temperature" not in self._refused:
-            options["temperature"] = 0.0
+            options["temperature"] = prompt.temperature
         try:
             answer = client.chat.completions.create(
                 model=self._model, messages=cast(Any, system + turns), timeout=seconds_left, **options

@@ -32,13 +32,16 @@ class Prompt:
 
     `stable` (instructions, schema, glossary) comes first and is the same for every question about one
     database, so that prefix caches can keep it; `turns` alternate and end with a user turn. `grammar` bounds what a
-    local model can write, in GBNF, the notation of llama.cpp; `""` bounds nothing, and hosted models ignore it.
+    local model can write, in GBNF, the notation of llama.cpp; `""` bounds nothing, and hosted models ignore it. With
+    `temperature` above 0 the reply is drawn by chance, by a local model the same each time. Models that take no
+    temperature ignore it.
     """
 
     stable: str
     turns: tuple[Turn, ...]
     max_tokens: int = 400
     grammar: str = ""
+    temperature: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ def prompt_hash(model: str, prompt: Prompt) -> str:
 
     It is the first 32 hex digits of the SHA-256 over the UTF-8 JSON array
     `[model, max_tokens, stable, [[role, text], …]]`, without spaces and without escapes for non-ASCII letters. A
-    grammar stands behind them, where there is one.
+    grammar and a temperature stand behind them, where there is one.
 
     >>> from agent.models.port import Turn
     >>> prompt_hash("0.5b", Prompt("s", (Turn("user", "q"),), 10))
@@ -37,6 +37,7 @@ def prompt_hash(model: str, prompt: Prompt) -> str:
     """
     parts = [model, prompt.max_tokens, prompt.stable, [[turn.role, turn.text] for turn in prompt.turns]]
     parts += [prompt.grammar] if prompt.grammar else []
+    parts += [prompt.temperature] if prompt.temperature else []
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -83,7 +83,7 @@ class Bakery:
         intent = predict(question, grounding)
         return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
 
-    def recalled(self, understood: Understood) -> tuple[Recalled, ...]:
+    def recalled(self, understood: Understood, limit: int = 3) -> tuple[Recalled, ...]:
         if not self.memory:
             return ()
         return self.recall.recall(
@@ -92,6 +92,7 @@ class Bakery:
             tables=understood.intent.tables,
             question=understood.grounding.question,
             masked=understood.masked,
+            limit=limit,
         )
 
     def check(self, sql: str) -> CheckedQuery:
@@ -145,7 +146,7 @@ class Bakery:
 
     def nearby(self, attempt: Attempt) -> tuple[Recalled, ...]:
         assert attempt.understood is not None
-        return self.recalled(attempt.understood)
+        return self.recalled(attempt.understood, attempt.effort.adapted)
 
     def ask(self, question: str, *replies: Reply | str | ModelError) -> Attempt:
         """Ask with a scripted model; gives the settled attempt."""

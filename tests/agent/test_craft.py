@@ -49,15 +49,57 @@ def test_what_is_surely_adapted_is_answered_without_the_model(bakery: Bakery) ->
 def test_deep_thought_asks_the_model_all_the_same(bakery: Bakery) -> None:
     teach(bakery)
     model = ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town LIKE 'Graz'"])
-    attempt = asked(bakery, ASKED, model, effort=DEEP)
+    attempt = asked(bakery, ASKED, model, effort=replace(DEEP, apart=()))
     assert len(model.prompts) == 1 and len(attempt.drafts) == 2
     assert attempt.answer is not None and attempt.agreeing(attempt.answer) == 2
+
+
+def test_deep_thought_also_drafts_from_other_episodes_and_with_chance(bakery: Bakery) -> None:
+    teach(bakery)
+    for town in ("Linz", "Graz", "Wels"):
+        teach(bakery, f"Which bakers live in {town}?", f"SELECT Name FROM Bakers WHERE Town = '{town}'")
+        teach(bakery, f"How many breads are of {town} flour?", f"SELECT COUNT(*) FROM Breads WHERE Flour = '{town}'")
+    right, wrong = "SELECT COUNT(*) FROM Bakers WHERE Town LIKE 'Graz'", "SELECT COUNT(*) FROM Bakers"
+    model = ScriptedModel([right, wrong, "SELECT COUNT(BakerID) FROM Bakers WHERE Town = 'Graz'"])
+    attempt = asked(bakery, ASKED, model, effort=DEEP)
+    assert [draft.way for draft in attempt.written] == ["next", "others", "sampled"]
+    first, others, sampled = model.prompts
+    assert (first.temperature, others.temperature) == (0.0, 0.0) and 0 < sampled.temperature <= 1
+    assert sampled.turns == first.turns and others.turns[-1] == first.turns[-1]
+    examples = [{turn.text for turn in prompt.turns[:-1] if turn.role == "user"} for prompt in (first, others)]
+    assert examples[1] and not examples[0] & examples[1]
+    assert examples[1] == {one.episode.question for one in attempt.others}
+    assert attempt.result is not None and attempt.result.rows == ((1,),)
+    assert {attempt.written[place].confidence for place in (0, 2)} == {attempt.confidence}
+    assert (attempt.written[1].confidence or 0) < (attempt.confidence or 0)
+    assert attempt.path == "adapted" and not attempt.wants_draft
+
+
+def test_drafts_apart_are_made_once_and_see_none_of_those_before(bakery: Bakery) -> None:
+    replies = [f"SELECT Nothing{place} FROM Bakers" for place in range(9)]
+    model = ScriptedModel(replies)
+    attempt = asked(bakery, ASKED, model, effort=DEEP)
+    assert [draft.way for draft in attempt.written] == ["next"] * DEEP.drafts + ["sampled"]
+    assert len(model.prompts[-2].turns) == 2 * DEEP.drafts - 1 and len(model.prompts[-1].turns) == 1
+    assert attempt.status == "failed"
+
+
+def test_with_usual_effort_a_draft_without_complaint_is_the_last(bakery: Bakery) -> None:
+    model = ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town = 'Graz'"])
+    attempt = asked(bakery, ASKED, model, effort=USUAL)
+    assert [draft.way for draft in attempt.written] == ["next"] and model.prompts[0].temperature == 0
+
+
+def test_a_sampled_draft_that_declines_takes_no_answer_away(bakery: Bakery) -> None:
+    model = ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town = 'Graz'", Reply("", declined="I cannot.")])
+    attempt = asked(bakery, ASKED, model, effort=DEEP)
+    assert attempt.status == "answered" and attempt.result is not None and attempt.result.rows == ((1,),)
 
 
 def test_the_model_is_not_shown_what_code_drafted(bakery: Bakery) -> None:
     teach(bakery)
     model = ScriptedModel(["SELECT COUNT(*) FROM Bakers"])
-    asked(bakery, ASKED, model, effort=replace(DEEP, drafts=1))
+    asked(bakery, ASKED, model, effort=replace(DEEP, drafts=1, apart=()))
     assert [turn.role for turn in model.prompts[0].turns] == ["user", "assistant", "user"]
     assert ADAPTED not in model.prompts[0].turns[-1].text
 
@@ -113,7 +155,9 @@ def test_what_fired_for_an_adapted_answer_is_its_episode_and_not_the_approach(ba
 
 def test_the_approach_fires_too_where_the_model_wrote_the_same(bakery: Bakery) -> None:
     teach(bakery)
-    attempt = asked(bakery, ASKED, ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town LIKE 'Graz'"]), effort=DEEP)
+    attempt = asked(
+        bakery, ASKED, ScriptedModel(["SELECT COUNT(*) FROM Bakers WHERE Town LIKE 'Graz'"] * 2), effort=DEEP
+    )
     assert attempt.path == "adapted"
     assert "approach" in {target.kind for target in fired(body(bakery, attempt))}
 
@@ -171,6 +215,8 @@ def test_a_model_that_says_it_cannot_be_answered_is_believed_over_what_was_adapt
     model = ScriptedModel([Reply("", declined="There are no towns.")])
     attempt = asked(bakery, ASKED, model, effort=DEEP)
     assert (attempt.status, attempt.message) == ("abstained", "There are no towns.")
+    assert [draft.origin for draft in attempt.drafts] == ["adapted", "model"]
+    assert (attempt.sql, attempt.result, attempt.confidence, attempt.runner_up) == ("", None, None, None)
 
 
 def test_adapting_ends_with_its_time(bakery: Bakery) -> None:

@@ -723,7 +723,7 @@ def test_a_wrong_adapted_answer_weakens_the_approach_that_broke_and_not_the_epis
     bakery.teacher.take(bakery.ask("What is the flour of the Rye Loaf?", FLOUR_OF_RYE).id, "good")
     bakery.remember(())
     broken = "SELECT Nme FROM Breads"
-    levers, model = Levers(weigh=False, names=False), ScriptedModel([broken, broken])
+    levers, model = Levers(weigh=False, names=False), ScriptedModel([broken, broken, broken])
     asked = "What is the price of the Poppy Roll?"
     *_, attempt = bakery.asking(asked, model, levers=levers, effort=effort_named("deep"))
     assert (attempt.path, attempt.written[0].rule) == ("adapted", "unknown_column")

@@ -93,10 +93,11 @@ def test_nor_where_the_answer_was_adapted_from_it_and_the_model_says_it_again(ba
     train_on(bakery, RIGHT)
     bakery.remember(())
     one, levers = learner(bakery), Levers.read(f"adapt, {confidence}")
-    list(bakery.asking(PAIR.question, ScriptedModel([RIGHT]), levers=levers, effort=effort_named("deep"), journal=one))
+    model, effort = ScriptedModel([RIGHT, RIGHT]), effort_named("deep")
+    list(bakery.asking(PAIR.question, model, levers=levers, effort=effort, journal=one))
     body = bakery.ledger.attempt(one.judged[-1].attempt)
     settled: Any = body and body.settled
-    assert [draft["agrees"] for draft in settled["drafts"]] == [True, True]
+    assert [draft["agrees"] for draft in settled["drafts"]] == [True] * 3
     by_kind = {synapse.target_kind: synapse.successes for synapse in bakery.fired()}
     assert by_kind == {"approach": 1, "skeleton": 2, "episode": 2}
 

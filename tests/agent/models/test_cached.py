@@ -159,6 +159,14 @@ def test_a_grammar_is_part_of_a_request_and_a_request_without_one_keeps_the_hash
     assert len({hash_of(""), hash_of('root ::= "SELECT 1"'), hash_of('root ::= "SELECT 2"')}) == 3
 
 
+def test_a_temperature_is_part_of_a_request_and_one_of_0_keeps_the_hash_it_always_had() -> None:
+    def hash_of(temperature: float) -> str:
+        return request_hash(Counting(origin="x"), replace(PROMPT, temperature=temperature))
+
+    assert hash_of(0.0) == "dc57c10fad0cc9e032df985614cdabc7"
+    assert len({hash_of(0.0), hash_of(0.5), hash_of(0.7)}) == 3
+
+
 # --- who pays for it ---------------------------------------------------------------------------------------------
 
 AGAIN = Reply("SELECT 1", Usage(50, 7, 30, 2, 0.0), seconds=3.5, replayed=True)

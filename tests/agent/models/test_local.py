@@ -100,6 +100,15 @@ def test_a_reply_that_reaches_the_limit_is_marked_as_cut(model: LocalModel) -> N
     assert (reply.stop, reply.usage.output_tokens) == ("length", 5)
 
 
+def test_a_temperature_draws_another_reply_the_same_each_time(tiny_gguf: Path) -> None:
+    model = LocalModel(path=tiny_gguf, threads=1, context_tokens=512)
+    asked = prompt("Anything", max_tokens=20)
+    plain, *drawn = (model.complete(one).text for one in (asked, *[replace(asked, temperature=0.9)] * 2))
+    again = model.complete(asked).text
+    model.close()
+    assert plain == again and drawn[0] == drawn[1] != plain
+
+
 def test_a_grammar_bounds_what_can_be_written(tiny_gguf: Path) -> None:
     model = LocalModel(path=tiny_gguf, threads=1, context_tokens=512, grammar='root ::= "SELECT 1"')
     reply = model.complete(prompt("Anything", max_tokens=30))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,12 @@ def test_text_and_usage_come_back_and_the_cost_is_unknown(asked: Any, provider: 
     ]
     assert (sent["temperature"], sent["max_tokens"]) == (0.0, 300)
     assert provider.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_the_temperature_of_a_prompt_is_sent(asked: Any, provider: Any, answer: Any) -> None:
+    provider.answers = [answer(body=completion("SELECT 1"))]
+    asked().complete(replace(PROMPT, temperature=0.7))
+    assert provider.requests[0]["temperature"] == 0.7
 
 
 def test_a_server_of_ones_own_needs_no_key(asked: Any, provider: Any, answer: Any) -> None:
