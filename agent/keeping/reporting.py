@@ -1,0 +1,103 @@
+"""What an improvement came to, as Markdown for people and JSON for programs. Episodes are named by their ids only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from agent.keeping.measuring import Measured, compared
+
+if TYPE_CHECKING:
+    from agent.keeping.gate import Improvement
+
+SCHEMA = "hebbql.improve/1"
+"""The form of `improve.json`. The number grows when something there changes its meaning or goes."""
+
+_MEANING = {
+    "accepted": "Accepted: the changes are made.",
+    "unchanged": "Accepted without a change.",
+    "blocked": "Blocked: no change is made, and the candidate is removed.",
+    "refused": "Refused: no change is tried on a brain that is red.",
+}
+
+
+def report_json(found: Improvement) -> dict[str, Any]:
+    """The report as plain JSON: outcome and why, hashes, changes, and what was measured before and after."""
+    both = found.before and found.after
+    return {
+        "schema": SCHEMA,
+        "id": found.id,
+        "outcome": found.outcome,
+        "why": found.why,
+        "before": {"hash": found.hash_before, **_measured(found.before)},
+        "after": {"hash": found.hash_after, **_measured(found.after)},
+        "difference": asdict(compared(found.before, found.after)) if both and found.before and found.after else None,
+        "counts": dict(sorted(Counter(change.rule for change in found.changes).items())),
+        "changes": [
+            {
+                "rule": change.rule,
+                "action": change.edit.action,
+                "kind": change.edit.kind,
+                "key": change.edit.key[1],
+                "reason": change.reason,
+            }
+            for change in found.changes
+        ],
+        "cognee": list(found.cognee),
+        "cleared": list(found.cleared),
+    }
+
+
+def _measured(one: Measured | None) -> dict[str, Any]:
+    if one is None:
+        return {"checks": None, "answers": None}
+    return {"checks": [asdict(check) for check in one.checks], "answers": [asdict(answer) for answer in one.answers]}
+
+
+def report_markdown(found: Improvement) -> str:
+    """The report for people: what was decided, the scores, and each change of an episode with its reason."""
+    lines = [
+        f"# {found.id}",
+        "",
+        f"**{_MEANING[found.outcome]}** {found.why}",
+        "",
+        "| | before | after |",
+        "|---|---|---|",
+        f"| hash | `{found.hash_before[:12]}` | `{found.hash_after[:12]}` |",
+        f"| checks green | {_checks(found.before)} | {_checks(found.after)} |",
+        f"| holdout right | {_right(found.before)} | {_right(found.after)} |",
+    ]
+    if found.before and found.after and found.before.answers:
+        both = compared(found.before, found.after)
+        lines += ["", f"{both.gained} questions are newly right, {both.lost} no longer, of {both.total}."]
+    lines += ["", *_changes(found)]
+    lines += ["", *(f"{line}" for line in found.cognee)]
+    if found.cleared:
+        lines += ["", f"Cleared what a killed run had left: {', '.join(found.cleared)}."]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _changes(found: Improvement) -> list[str]:
+    if not found.changes:
+        return ["No episode or weight would change."]
+    counts = Counter(change.rule for change in found.changes if change.edit.kind == "episode")
+    told = ", ".join(f"{count} {rule}" for rule, count in sorted(counts.items())) or "no episode"
+    weights = sum(change.edit.kind == "synapse" for change in found.changes)
+    lines = [f"{len(found.changes)} changes: {told}; {weights} of weights.", ""]
+    for change in found.changes:
+        if change.edit.kind == "episode":
+            lines.append(f"- {change.rule}, {change.edit.action}: `{change.edit.key[1]}`: {change.reason}")
+    return lines
+
+
+def _checks(one: Measured | None) -> str:
+    if one is None:
+        return "not measured"
+    return f"{len(one.checks) - len(one.red)} of {len(one.checks)}"
+
+
+def _right(one: Measured | None) -> str:
+    if one is None:
+        return "not measured"
+    return f"{one.right} of {len(one.answers)}" if one.answers else "none asked"
