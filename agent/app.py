@@ -66,6 +66,7 @@ from procedural.synapse import UNTRIED, Synapse
 if TYPE_CHECKING:
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
+    from agent.keeping.gate import Gate
     from agent.keeping.versions import Versions
     from agent.learning.hard import HardReport
     from agent.learning.questions import Pair
@@ -748,6 +749,13 @@ class App:
         from agent.keeping.versions import Versions
 
         return Versions(app=self)
+
+    @cached_property
+    def gate(self) -> Gate:
+        """A better brain is built beside this one, and takes its place only when it is green."""
+        from agent.keeping.gate import Gate
+
+        return Gate(app=self)
 
     @cached_property
     def _school(self) -> School:
