@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.keeping.enriching import NO_MODEL, enrich, enriches
-from agent.keeping.measuring import Checks, Measured, Questions, measure, why_red
+from agent.keeping.measuring import Checks, Measured, Questions, measure, run_checks, why_red
 from agent.keeping.sense import AppSense
 from agent.keeping.trying import CandidateFailedError, Order, Tried, try_out
 from agent.learning.evaluating import write_whole
