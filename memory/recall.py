@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from memory.embedder import Embedder, EmbedderError
 from memory.episode import Episode, Part
-from memory.store import EpisodeStore, StoreError
+from memory.store import Hit, StoreError
 
 if TYPE_CHECKING:
     from memory.embedder import Vector
@@ -20,7 +20,9 @@ Level = Literal["bucket", "kind", "tables", "family"]
 MOST_DATASETS = 6
 """Datasets searched for one question, at most. Each costs 2 ms of processor time."""
 
-_PER_DATASET = 16
+PER_DATASET = 16
+"""Episodes taken of one dataset, at most."""
+
 _WORDS_LOOKED_AT = 40
 
 
@@ -66,6 +68,14 @@ class Episodes(Protocol):
 
     def search_buckets(self, text: str, limit: int) -> Sequence[str]:
         """The bucket of each episode that `search` finds, best first."""
+        ...
+
+
+class Meanings(Protocol):
+    """Where episodes are found by meaning: of an `EpisodeStore`, what recall needs."""
+
+    def recall_each(self, buckets: Sequence[str], text: str, limit: int) -> Sequence[Hit]:
+        """Find the most alike episodes of several buckets, at most `limit` of each, bucket after bucket."""
         ...
 
 
@@ -136,20 +146,24 @@ class Recall:
         self,
         *,
         episodes: Episodes,
-        store: EpisodeStore,
+        store: Meanings,
         embedder: Embedder,
         vectors: Vectors | None = None,
         notice: Callable[[str], None] = lambda _trouble: None,
+        most_datasets: int = MOST_DATASETS,
+        per_dataset: int = PER_DATASET,
     ) -> None:
         """`notice` is told when the store cannot be read and recall goes on by shared words.
 
-        Without `vectors` all candidates are embedded for each recall.
+        Without `vectors` all candidates are embedded for each recall. The two numbers bound what is looked at.
         """
         self._episodes = episodes
         self._store = store
         self._embedder = embedder
         self._vectors = vectors or _Embedded(embedder)
         self._notice = notice
+        self._most_datasets = most_datasets
+        self._per_dataset = per_dataset
         self._warm = False
 
     def recall(
@@ -165,8 +179,8 @@ class Recall:
     ) -> tuple[Recalled, ...]:
         """Give at most `limit` episodes, best first. What `allowed` turns down is never given.
 
-        Every candidate comes from the vector search of its dataset. Which datasets are searched, at most
-        MOST_DATASETS, is decided from the ledger: the bucket's own, then those nearest to it by kind, by tables and
+        Every candidate comes from the vector search of its dataset. Which datasets are searched, no more than
+        `most_datasets`, is decided from the ledger: the bucket's own, then those nearest to it by kind, by tables and
         by words shared with the question. An episode with the same masked question and the same shape as a
         better one is given only when nothing else is left. Never raises for a store or an
         embedder that fails: then the ledger's lexical search decides, and `why` says so.
@@ -224,7 +238,7 @@ class Recall:
         while left:
             now = left[:1] if not first and left[0] == wanted.bucket else left
             left = [bucket for bucket in left if bucket not in now]
-            scores = {hit.id: hit.score for hit in self._store.recall_each(now, wanted.question, _PER_DATASET)}
+            scores = {hit.id: hit.score for hit in self._store.recall_each(now, wanted.question, self._per_dataset)}
             # The store may still hold what the ledger has forgotten a moment ago.
             episodes = [episode for episode in self._episodes.by_ids(tuple(scores)) if allowed(episode)]
             candidates = [_Candidate(episode, scores[episode.id]) for episode in episodes]
@@ -255,7 +269,7 @@ class Recall:
         promises: dict[str, float] = {}
         for known in intents:
             promises[known.bucket] = max(promise(known), promises.get(known.bucket, 0.0))
-        best = sorted(promises, key=lambda bucket: (-promises[bucket], bucket))[:MOST_DATASETS]
+        best = sorted(promises, key=lambda bucket: (-promises[bucket], bucket))[: self._most_datasets]
         told = [bucket for bucket in best if promises[bucket]]
         return (
             told
@@ -354,3 +368,8 @@ def _best(first: Sequence[Recalled], again: Sequence[Recalled], limit: int) -> t
 
 def _rank(recalled: Recalled) -> tuple[float, str]:
     return -recalled.score, str(recalled.episode.id)
+
+
+def fewer(found: Sequence[Recalled], limit: int) -> tuple[Recalled, ...]:
+    """Of what a wider recall found, what a recall of `limit` episodes gives."""
+    return _best(*_told_apart(found), limit)

@@ -1,21 +1,122 @@
-"""The versions of a brain: snapshots, what differs between them, and going to one."""
+"""The versions of a brain: what is in it, snapshots, what differs between them, and going to one."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from agent.keeping.building import Builder, Built, Plan
 from agent.weights import KeptWeights
-from memory.brain.differences import Edit, diff
+from memory.brain.batches import Batch, Prefix, RememberedVectors, batches, without
+from memory.brain.bisecting import BisectionError, Found, Probe, bisect, most_probes
+from memory.brain.differences import Action, Edit, apply, counted, diff, in_words, worth_telling
+from memory.brain.history import Entry, history, of_batch
 from memory.brain.reading import LIVE, Taken, read, resolve, snapshots, take
-from memory.brain.snapshot import Snapshot
+from memory.brain.snapshot import RecordKind, Snapshot, SnapshotError, to_text
+from memory.brain.writing import Written, write_edits
+from memory.chain import Content
+from memory.episode import Episode
+from memory.ledger import EventKind
+from memory.outbox import standing
 
 if TYPE_CHECKING:
     from agent.app import App
 
 
-__all__ = ["LIVE", "Edit", "Snapshot", "Taken", "Versions"]
+__all__ = [
+    "LIVE",
+    "Batch",
+    "BisectionError",
+    "Built",
+    "Edit",
+    "Entry",
+    "Found",
+    "Look",
+    "Plan",
+    "Probe",
+    "Reverted",
+    "Snapshot",
+    "SnapshotError",
+    "Sought",
+    "Status",
+    "Taken",
+    "Versions",
+    "apply",
+    "counted",
+    "in_words",
+    "most_probes",
+    "to_text",
+    "worth_telling",
+]
+
+Counts = Mapping[RecordKind, Mapping[Action, int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """What is in a brain. Episodes are counted by who wrote them and by what vouches for them.
+
+    `position` and `head` are the newest event of the ledger and its hash, `hash` that of the content. `since` counts
+    how far the brain is from the last snapshot, moves of weights too small to tell left out.
+    """
+
+    database: str
+    folder: str
+    format: int
+    created: float
+    position: int
+    head: str
+    hash: str
+    buckets: int
+    episodes: int
+    by_origin: Mapping[str, int]
+    by_verifier: Mapping[str, int]
+    batches: int
+    gone: Mapping[str, int]
+    terms: int
+    lessons: int
+    synapses: int
+    schema: str
+    schema_versions: int
+    snapshots: int
+    last: Taken | None
+    since: Counts
+    outbox: int
+    generation: int
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What must not be recallable: the question by which it is recalled, and whether an episode shows it."""
+
+    question: str
+    shows: Callable[[Episode], bool]
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One probe of a bisection, with what its recall found of what is sought: its rank, and the best of it."""
+
+    probe: Probe
+    episodes: int
+    rank: int | None
+    found: Episode | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What was taken out, by its edits; `proof` where it was erased as well."""
+
+    batch: str
+    written: Written
+    hash: str
+    proof: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -28,10 +129,19 @@ class Versions:
     def weights(self) -> KeptWeights:
         return KeptWeights(self.app.ledger, self.app.synapses)
 
+    @cached_property
+    def builder(self) -> Builder:
+        return Builder(versions=self, run=self.app.checked_run, schema=self.app.schema)
+
     @property
     def live(self) -> Snapshot:
         """What the brain knows now."""
         return read(self.app.ledger, self.weights)
+
+    @property
+    def accepted(self) -> Path:
+        """Where the accepted brain of this database is, if it has one."""
+        return self.app.settings.data / "brain" / f"{self.app.schema.name}.brain"
 
     def taken(self) -> tuple[Taken, ...]:
         """The snapshots that were taken, oldest first."""
@@ -48,3 +158,137 @@ class Versions:
     def diff(self, old: str, new: str = LIVE) -> tuple[Edit, ...]:
         """Every edit that leads from one snapshot to another. Raises SnapshotError."""
         return diff(self.find(old), self.find(new))
+
+    def status(self) -> Status:
+        """Count what is in the brain. Cognee is not opened for it."""
+        ledger, live, taken = self.app.ledger, self.live, self.taken()
+        position, head = ledger.head()
+        kinds = Counter(kind for kind, _ in live.records)
+        versions = self.app.semantic.versions()
+        last = taken[-1] if taken else None
+        since = diff(read(ledger, self.weights, until=last.position), live) if last else ()
+        states = Counter(ledger.episode_states().values())
+        return Status(
+            database=ledger.database,
+            folder=str(self.app.folder),
+            format=ledger.format,
+            created=ledger.created,
+            position=position,
+            head=head,
+            hash=live.hash,
+            buckets=len({episode.bucket for episode in live.episodes}),
+            episodes=kinds["episode"],
+            by_origin=_most_first(_source(episode.origin) for episode in live.episodes),
+            by_verifier=_most_first(episode.verifier for episode in live.episodes),
+            batches=len({episode.batch for episode in live.episodes}),
+            gone={state: states[state] for state in ("forgotten", "erased")},
+            terms=kinds["term"],
+            lessons=kinds["lesson"],
+            synapses=kinds["synapse"],
+            schema=versions[-1].fingerprint if versions else "",
+            schema_versions=len(versions),
+            snapshots=len(taken),
+            last=last,
+            since=counted(worth_telling(since)),
+            outbox=len(ledger.outbox()),
+            generation=ledger.generation,
+            store=standing(ledger, self.app.store_folder, index=self.app.embedder.id).state,
+        )
+
+    def log(self, *, batch: str | None = None) -> tuple[Entry, ...]:
+        """Who wrote what and when, newest first: all, or what is about one batch."""
+        entries = history(self.app.ledger)
+        return tuple(reversed(entries if batch is None else of_batch(entries, batch)))
+
+    def batches(self) -> tuple[Batch, ...]:
+        """The batches that are remembered, in the order in which they came."""
+        return batches(self.app.ledger)
+
+    def plan(self, path: Path | None = None, *, edited: bool = False) -> Plan:
+        """What a file, or the accepted brain, would make of this one. Raises SnapshotError."""
+        return self.builder.plan(path or self.accepted, edited=edited)
+
+    def build(self, plan: Plan) -> Built:
+        """Make the brain what a plan says. Raises SnapshotError."""
+        return self.builder.carry_out(plan)
+
+    def first(self) -> Built:
+        """Bring the accepted brain into one that nothing was loaded into; what is there stays. Raises SnapshotError."""
+        return self.builder.carry_out(self.builder.plan(self.accepted, adding=True), adding=True)
+
+    def bisect(self, sought: Sought) -> Generator[Look, None, tuple[Batch, Found]]:
+        """Find the batch that first made something recallable; yields each probe as it is taken.
+
+        A probe is one recall over the batches it looks at and no others, with nothing left out.
+
+        Raises:
+            BisectionError: it is not recallable now.
+            EmbedderError: the embedding model cannot run.
+        """
+        ordered = self.batches()
+        understood = self.app.understand(sought.question)
+        vectors = RememberedVectors(self.app.vectors)
+        looked: list[tuple[int, int | None, Episode | None]] = []
+
+        def is_red(some: Sequence[Batch]) -> bool:
+            prefix = Prefix(some, embedder=self.app.embedder, vectors=vectors)
+            recalled = prefix.recall(
+                bucket=understood.bucket,
+                kind=understood.intent.kind,
+                tables=understood.intent.tables,
+                question=understood.grounding.question,
+                masked=understood.masked,
+            )
+            found = [(rank, one.episode) for rank, one in enumerate(recalled, start=1) if sought.shows(one.episode)]
+            rank, episode = found[0] if found else (None, None)
+            looked.append((len(recalled), rank, episode))
+            return bool(found)
+
+        looks = bisect(ordered, is_red=is_red)
+        while True:
+            try:
+                probe = next(looks)
+            except StopIteration as end:
+                found: Found = end.value
+                return ordered[found.place], found
+            yield Look(probe, *(looked[-1] if looked else (0, None, None)))
+
+    def taking_out(self, batch: str) -> tuple[Edit, ...]:
+        """The edits that take out just one batch. Raises SnapshotError."""
+        return without(self.live, batch, told_by=self._told_by(batch))
+
+    def revert(self, batch: str) -> Reverted:
+        """Take out just one batch, in one transaction. Raises SnapshotError."""
+        written = write_edits(self.app.ledger, self.weights, self.taking_out(batch), why="reverted", subject=batch)
+        self.app.bring_up_to_date()
+        return Reverted(batch, written, self.live.hash)
+
+    def _told_by(self, batch: str) -> Callable[[Content], bool]:
+        """Whether a lesson was learned in the epoch of training that a batch is of.
+
+        Its origin names run and attempt; which epoch that was, the steps of the run tell.
+        """
+        parts = batch.split(":epoch-")
+        if len(parts) != 2 or not parts[0].startswith("train:"):
+            return lambda _body: False
+        run = parts[0].removeprefix("train:")
+        attempts = set()
+        for event in self.app.ledger.events(kinds=(EventKind.RUN_STEPPED,), subject=run):
+            body: Any = event.content or {}
+            if str(body.get("epoch")) == parts[1] and body.get("part") == "training":
+                attempts.add(f"train:{run}:{body.get('attempt')}")
+        return lambda body: body.get("origin") in attempts
+
+
+def _source(origin: str) -> str:
+    """Who wrote an episode, without the number of the attempt or run.
+
+    >>> _source("seed:northwind"), _source("feedback:1a2b"), _source("train:r1")
+    ('seed:northwind', 'feedback', 'train')
+    """
+    kind = origin.partition(":")[0]
+    return origin if kind == "seed" else kind
+
+
+def _most_first(words: Any) -> dict[str, int]:
+    return dict(sorted(Counter(words).items(), key=lambda one: (-one[1], one[0])))
