@@ -26,7 +26,7 @@ import threading
 import types
 import uuid
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -296,6 +296,19 @@ class CogneeStore:
         """Read the ids from the vector files and the graph themselves, not from Cognee's lists of them."""
         dataset = self._dataset(bucket)
         return self._do(lambda cognee: cognee.members(dataset))
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a language model is configured for Cognee, in the variable that Cognee itself reads."""
+        return bool(os.environ.get("LLM_API_KEY", "").strip())
+
+    def improve(self, bucket: str) -> str:
+        """Call Cognee's own `improve` on one dataset; how many of its stages did something, and why the others not.
+
+        What Cognee leaves off unless it is asked for stays off: it writes texts of a model beside the episodes.
+        """
+        dataset = self._dataset(bucket)
+        return self._do(lambda cognee: cognee.improve(dataset))
 
     def close(self) -> None:
         """Close every file, end the thread and free the folder for another store. Safe to call twice."""
@@ -581,6 +594,21 @@ class _Cognee:
             self._drop_engine(dataset)
             if survivors:
                 await self._write(dataset, survivors)
+
+    async def improve(self, dataset: str) -> str:
+        before = await self.members(dataset)
+        async with self._writing:
+            found = await self._find(dataset)
+            if found is None:
+                return "nothing is there"
+            result = await self._cognee.improve(dataset=found, user=self._user)
+            self._drop_engine(dataset)
+        if await self.members(dataset) != before:
+            raise StoreDamagedError(f"Cognee's improve left something else than episodes in {dataset}.")
+        done = [f"{stage.stage} {stage.status}" for stage in result.stages if stage.status != "skipped"]
+        idle = Counter(stage.reason for stage in result.stages if stage.status == "skipped")
+        left = [f"{count} stages left out ({reason})" for reason, count in sorted(idle.items())]
+        return ", ".join((*done, *left)) or "nothing to do"
 
     async def members(self, dataset: str) -> frozenset[uuid.UUID]:
         async with self._writing:

@@ -1,0 +1,154 @@
+"""The commands that change a whole brain with care: improve it through the gate, and roll it back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.doors.opening import (
+    GATE_RED,
+    USAGE,
+    Brain,
+    Database,
+    Json,
+    ModelName,
+    Yes,
+    failures,
+    opened,
+    settings,
+    shipped_questions,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from agent.keeping.gate import Edit, Improvement, RolledBack
+
+_MOST_SHOWN = 20
+
+
+def add_to(brain_cli: typer.Typer) -> None:
+    """Add the commands to the group."""
+    brain_cli.command()(improve)
+    brain_cli.command()(rollback)
+
+
+def improve(
+    checks: Annotated[
+        Path | None,
+        typer.Option("--checks", metavar="DIR", help="Folder of checks; the shipped ones by default."),
+    ] = None,
+    holdout: Annotated[
+        Path | None,
+        typer.Option(
+            "--holdout",
+            metavar="FILE",
+            help="Questions that nothing is learned from; the shipped ones for Northwind.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Ask at most so many.")] = None,
+    without_model: Annotated[
+        bool,
+        typer.Option(
+            "--without-model/--with-model",
+            help="Ask holdout questions of habits and adapted episodes alone, or of the model as well.",
+        ),
+    ] = True,
+    db: Database = None,
+    brain: Brain = None,
+    model: ModelName = None,
+    as_json: Json = False,
+) -> None:
+    """Build a better brain beside this one, measure both, and change over only where both are green.
+
+    Near-duplicates are merged, dominated, spent and stale episodes dropped, buckets put right, confirmed answers
+    distilled. The report is kept in runs/.
+
+    Exit code: 0 accepted, also where there is nothing to improve; 1 blocked or red before; 2 usage.
+    """
+    from agent.keeping.measuring import Questions, some_of
+    from agent.learning.questions import read_pairs
+
+    with failures(as_json):
+        path = holdout or shipped_questions(settings(db, brain, model), "holdout")
+        pairs = read_pairs(path) if path and path.is_file() else ()
+    if checks is not None and not checks.is_dir():
+        stop(f"{checks} is no folder. Name the one that holds the checks with --checks.", USAGE, as_json=as_json)
+    with opened(db, brain, model, as_json=as_json) as app:
+        held, left_out = app.confirmed(some_of(pairs, limit)) if pairs else ((), ())
+        for one in left_out:
+            app.say(f"{one.name} is left out of the holdout. {one.reason}")
+        if not held:
+            app.say("No holdout question is asked; the checks alone decide. Give some with --holdout FILE.")
+        elif without_model:
+            app.say("Holdout questions are answered by habits and adapted episodes; --with-model asks the model too.")
+        found = app.gate.improve(Questions(held, asks_model=not without_model, checks=checks))
+    improved(found, as_json=as_json)
+    raise typer.Exit(0 if found.ok else GATE_RED)
+
+
+def rollback(
+    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="A name, a hash, a position or a file.")],
+    yes: Yes = False,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Make the brain what a snapshot says, weights and episodes exactly, or change nothing.
+
+    What was erased since stays erased. The history stays whole, so this can be rolled back as well.
+    """
+    with opened(db, brain, None, as_json=as_json) as app:
+        edits = app.gate.back_to(snapshot)
+        if edits and not yes:
+            if as_json:
+                stop(f"This would make {len(edits)} edits; say --yes as well.", USAGE, as_json=True)
+            typer.echo(_counted(edits), err=True)
+            typer.confirm(f"Roll back to {snapshot}?", abort=True, err=True)
+        done = app.gate.roll_back(snapshot)
+    rolled_back(done, as_json=as_json)
+
+
+def improved(found: Improvement, *, as_json: bool) -> None:
+    """Print what an improvement came to."""
+    from agent.keeping.reporting import report_json, report_markdown
+
+    if as_json:
+        _print({**report_json(found), "files": list(found.files)})
+        return
+    lines = report_markdown(found).splitlines()
+    for line in lines[: _MOST_SHOWN * 2]:
+        typer.echo(line)
+    if len(lines) > _MOST_SHOWN * 2:
+        typer.echo(f"… and {len(lines) - _MOST_SHOWN * 2} more lines.")
+    typer.echo(f"The report is in {Path(found.files[1])}.")
+    if found.outcome == "accepted" and found.changes:
+        typer.echo(f"Its changes in words: hebbql brain diff {found.id}-before {found.id}-after")
+
+
+def rolled_back(done: RolledBack, *, as_json: bool) -> None:
+    """Print what going back came to."""
+    if as_json:
+        told = {"snapshot": done.snapshot, "hash": done.hash, "edits": len(done.edits), "erased": list(done.erased)}
+        _print({**told, "exact": done.is_exact, "status": "rolled back" if done.edits else "unchanged"})
+        return
+    if not done.edits:
+        typer.echo(f"The brain is what {done.snapshot} says already; nothing changed.")
+    else:
+        typer.echo(f"Rolled back to {done.snapshot}: {_counted(done.edits)} Its hash is {done.hash[:12]}.")
+    if done.erased:
+        typer.echo(f"Not brought back, as they were erased since: {len(done.erased)} episodes.")
+
+
+def _counted(edits: tuple[Edit, ...]) -> str:
+    from collections import Counter
+
+    counts = Counter(f"{edit.kind} {edit.action}" for edit in edits)
+    return f"{len(edits)} edits ({', '.join(f'{count} {what}' for what, count in sorted(counts.items()))})."
+
+
+def _print(told: dict[str, Any]) -> None:
+    typer.echo(json.dumps(told, ensure_ascii=False))
