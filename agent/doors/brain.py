@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agent.doors import gate
 from agent.doors.opening import Brain, Database, Json, opened
 
 brain_cli = typer.Typer(
@@ -31,6 +32,9 @@ def snapshot(
 
     with opened(db, brain, None, as_json=as_json) as app:
         versions.taken(app.versions.take(name, why=why), as_json=as_json)
+
+
+gate.add_to(brain_cli)
 
 
 def main() -> None:
