@@ -6,62 +6,56 @@ Only this file knows every concrete class. The doors see what stands here.
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import secrets
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from agent import ask as loop
-from agent.attempt import Attempt, Chosen, Declined, Replay, Understood, effort_named
+from agent.approaching import Approaching, forced
+from agent.attempt import Attempt, Declined, Replay, Understood, effort_named
+from agent.brain_place import brain_folder, load_glossary, see_schema, waiting_for
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
-from agent.database.skeleton import skeleton
 from agent.doctor import Broken, Check, Finding, examine
-from agent.drafting.approaches import APPROACHES, PLAINEST, Approach, Material, approach_named
 from agent.drafting.weighing import WeightsError
+from agent.forgetting import Forgetting, select
 from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
 from agent.journal import LedgerJournal
 from agent.learning.arms import MEMORY, SCHEMA, Arm
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict, asked_alike
-from agent.learning.mistakes import one_spelling
 from agent.learning.questions import QuestionFileError, read_pairs
 from agent.learning.runs import RunError
 from agent.learning.seed import SeedReport, Source, verified
-from agent.learning.teaching import GlossaryError, TeachingError, read_glossary, read_teaching
+from agent.learning.teaching import GlossaryError, TeachingError, read_teaching
 from agent.models.choosing import ModelListing, choose, is_hosted, list_models, needs_pull
 from agent.models.local import LocalModel, load_runtime
 from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, Reply
-from agent.prompt import bare_part, is_large, narrowed_part, stable_part
+from agent.prompt import is_large, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
+from agent.recalling import Recalling
 from agent.settings import Settings, SettingsError
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
-from memory.errors import BrainError, BrainForeignError
+from memory.errors import BrainError
 from memory.lease import writer_lease
 from memory.ledger import EventKind, Ledger
-from memory.lessons import Lessons
 from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore, StoreError
 from memory.vectors import KeptVectors
-from procedural.choosing import ranked, score
-from procedural.forgetting import episodes_to_forget
 from procedural.habit import Certainty
-from procedural.store import Bucket, SynapseStore
-from procedural.synapse import UNTRIED, Synapse
+from procedural.store import SynapseStore
+from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
     from agent.conversation import Conversation
@@ -96,12 +90,6 @@ USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, Ques
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError, WeightsError)
 
 _MANY_CHANGES = 40
-_DID_NOT_RUN = "It does not run on this database."
-_SHORTEST_ID = 4
-_CLAUSES = (
-    rb"WHERE|AND|OR|AS|JOIN|INNER|LEFT|RIGHT|FULL|CROSS|ON|GROUP|HAVING|ORDER|LIMIT|OFFSET|UNION|INTERSECT|EXCEPT"
-)
-
 Say = Callable[[str], None]
 DownloadProgress = Callable[[int, int, str], None]
 
@@ -136,19 +124,8 @@ def check_question(question: str, settings: Settings) -> None:
         QuestionError, SettingsError, ModelError: what is wrong and what to do.
     """
     read_question(question)
-    _forced(settings)
+    forced(settings)
     _choose(settings).close()
-
-
-def brain_folder(settings: Settings, schema: Schema) -> Path:
-    """Where the brain of a database lies: as told, else by its name; two files of one name do not share one."""
-    if settings.brain:
-        return Path(settings.brain)
-    name = re.sub(r"[^\w.-]+", "_", schema.name) or "database"
-    place = _place(settings.database)
-    shipped = Path(place).is_relative_to(settings.data.resolve())
-    mark = "" if shipped else "-" + hashlib.sha256(place.encode()).hexdigest()[:8]
-    return settings.runs / "brain" / f"{name}{mark}"
 
 
 def _quiet(*_told: object) -> None:
@@ -183,7 +160,7 @@ def open_app(
             say(warning)
         folder = brain_folder(settings, database.schema)
         opened.enter_context(
-            writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(_waiting_for(folder, pid)))
+            writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(waiting_for(folder, pid)))
         )
         ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
         opened.callback(ledger.close)
@@ -192,8 +169,8 @@ def open_app(
             synapses.create(entry.connection)
         ledger.abandon("The process ended before this attempt did.")
         semantic = SemanticMemory(ledger)
-        _see_schema(semantic, database.schema, folder)
-        _load_glossary(
+        see_schema(semantic, database.schema, folder)
+        load_glossary(
             semantic, settings.data / "glossary" / f"{database.schema.name}.toml", database.schema, folder, say
         )
         yield App(
@@ -231,7 +208,6 @@ class App:
     _warming: Thread | None = field(default=None, init=False, repr=False)
     _lexicon: Lexicon | None = field(default=None, init=False, repr=False)
     _stable: str | None = field(default=None, init=False, repr=False)
-    _material: tuple[Understood, Material] | None = field(default=None, init=False, repr=False)
     _ready_to_recall: bool = field(default=False, init=False, repr=False)
 
     @property
@@ -326,12 +302,12 @@ class App:
             decline=partial(self.decline, arm=arm),
             habit=self.habit if arm.replays else lambda _understood: None,
             recall=partial(self.recalled, arm=arm, other=other),
-            approach=partial(self.approach, arm=arm, other=other),
-            prompt=partial(self.prompt, arm=arm, other=other),
+            approach=partial(self.approaching.choose, arm=arm, other=other),
+            prompt=partial(self.approaching.prompt, arm=arm, other=other),
             model=model or self.model,
             database=self,
             journal=journal or self.journal,
-            craft=self.crafting.craft(partial(self.nearby, arm=arm, other=other), schema=arm.schema),
+            craft=self.crafting.craft(partial(self._recalling.nearby, arm=arm, other=other), schema=arm.schema),
         ):
             if grown.wants_draft:
                 # What was adapted is an answer also where the model cannot be had.
@@ -404,41 +380,37 @@ class App:
             ),
         )
 
-    def recalled(
-        self,
-        understood: Understood,
-        *,
-        arm: Arm = MEMORY,
-        other: Understood | None = None,
-        limit: int | None = None,
-    ) -> tuple[Recalled, ...]:
-        """The memories for a question; in a comparison those for an `other` one, the same for all, or none.
-
-        At most `limit`, else as many as the model is shown.
-        """
-        limit = limit or self.settings.recall_limit
-        if arm.episodes == "none":
-            return ()
-        self.get_ready_to_recall()
-        if arm.episodes == "favourites":
-            return self._favourites(limit)
-        understood = other or understood
-        with self.ledger.connection() as connection:
-            misleading = frozenset(episodes_to_forget(self.synapses.synapses(connection, understood.bucket)))
-        return self.recall.recall(
-            bucket=understood.bucket,
-            kind=understood.intent.kind,
-            tables=understood.intent.tables,
-            question=understood.grounding.question,
-            masked=understood.masked,
-            limit=limit,
-            allowed=lambda episode: not (arm.sifted and str(episode.id) in misleading) and self._still_holds(episode),
+    @cached_property
+    def _recalling(self) -> Recalling:
+        most = effort_named(self.settings.think).adapted if self.settings.levers.adapt else 0
+        return Recalling(
+            recall=lambda: self.recall,
+            get_ready=self.get_ready_to_recall,
+            holds=self._still_holds,
+            ledger=self.ledger,
+            synapses=self.synapses,
+            shown=self.settings.recall_limit,
+            most=most,
         )
 
-    def nearby(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> tuple[Recalled, ...]:
-        """The memories that are adapted to a question: more than the model is shown, by the same rules."""
-        assert attempt.understood is not None, "an attempt is understood before anything is recalled for it"
-        return self.recalled(attempt.understood, arm=arm, other=other, limit=attempt.effort.adapted)
+    def recalled(
+        self, understood: Understood, *, arm: Arm = MEMORY, other: Understood | None = None
+    ) -> tuple[Recalled, ...]:
+        """The memories that the model is shown for a question."""
+        return self._recalling.for_model(understood, arm=arm, other=other)
+
+    @cached_property
+    def approaching(self) -> Approaching:
+        """What chooses approaches and writes prompts."""
+        return Approaching(
+            settings=self.settings,
+            ledger=self.ledger,
+            synapses=self.synapses,
+            lexicon=lambda: self.lexicon,
+            understand=self.understand,
+            stable=lambda: self.stable,
+            takes_grammar=lambda: isinstance(self.model, LocalModel),
+        )
 
     @cached_property
     def crafting(self) -> Crafting:
@@ -449,29 +421,8 @@ class App:
             levers=self.settings.levers,
             lexicon=lambda: self.lexicon,
             understand=self.understand,
-            strengths=self._strengths,
+            strengths=self.approaching.strengths,
         )
-
-    def _strengths(self, bucket: str) -> Callable[[str], float]:
-        """How much better the shape of a query did in a bucket than one never tried, in [-1, 1]; read once."""
-        with self.ledger.connection() as connection:
-            known = self.synapses.synapses(connection, bucket, kind="skeleton")
-        shapes, at = {one.target: one for one in known}, time.time()
-
-        def strength(sql: str) -> float:
-            found = shapes.get(skeleton(sql, self.schema.dialect)) if shapes else None
-            return score(found, at) - UNTRIED if found else 0.0
-
-        return strength
-
-    def _favourites(self, limit: int) -> tuple[Recalled, ...]:
-        """The episodes that did best over all buckets, as if there were but one."""
-        with self.ledger.connection() as connection:
-            pooled = self.synapses.pooled(connection, "episode")
-        known = {str(episode.id): episode for episode in self.ledger.episodes()}
-        best = ranked(known, time.time(), here=pooled, same_kind={}, same_tables={})[:limit]
-        why = "a favourite of all buckets"
-        return tuple(Recalled(known[choice.candidate], 1.0, "family", why) for choice in best)
 
     def get_ready_to_recall(self) -> None:
         """Bring the episode store up to date, and seed a fresh brain before the first recall.
@@ -484,72 +435,6 @@ class App:
             self.seed_once()
         self._ready_to_recall = True
         self.bring_up_to_date()
-
-    def approach(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> Chosen:
-        """The approach that procedural memory ranks first for the bucket, among those that have what they need."""
-        assert attempt.understood is not None, "an attempt is understood before it is approached"
-        material = self.material(attempt.understood, arm, other)
-        if not arm.schema:
-            return PLAINEST.chosen("the plainest", material)
-        if forced := _forced(self.settings):
-            return forced.chosen("asked for", material)
-        names = [approach.name for approach in APPROACHES if approach.fits(attempt, material)]
-        if not arm.procedural:
-            names = names[:1]
-        with self.ledger.connection() as connection:
-            if arm.episodes == "favourites":
-                pooled = self.synapses.pooled(connection, "approach")
-                best, *_ = ranked(names, time.time(), here=pooled, same_kind={}, same_tables={})
-            else:
-                bucket, at = _bucket(other or attempt.understood), time.time()
-                best, *_ = self.synapses.best_next(connection, bucket, names, at, trying=arm.trying)
-        taken = approach_named(best.candidate)
-        assert taken is not None, "only known approaches are candidates"
-        return taken.chosen(best.why, material)
-
-    def prompt(self, attempt: Attempt, *, arm: Arm = MEMORY, other: Understood | None = None) -> Prompt:
-        """What the model is shown next, by the approach of the attempt."""
-        approach, understood = approach_named(attempt.approach), attempt.understood
-        assert understood is not None and approach is not None, "an attempt is approached before it is drafted"
-        if not arm.schema:
-            # What the guard says of a query names what the schema has.
-            attempt = attempt.grown(drafts=tuple(replace(draft, problem=_DID_NOT_RUN) for draft in attempt.drafts))
-        material = self.material(understood, arm, other)
-        if self.settings.levers.grammar and isinstance(self.model, LocalModel) and arm.schema:
-            from agent.drafting.loose import is_due, loosened
-
-            if is_due(attempt):
-                fresh = approach.prompt(attempt.grown(drafts=()), material)
-                if (loose := loosened(attempt, fresh, lexicon=self.lexicon)).grammar:
-                    return loose
-        return approach.prompt(attempt, material)
-
-    def material(self, understood: Understood, arm: Arm = MEMORY, other: Understood | None = None) -> Material:
-        """What prompts are written from, read once for all drafts of a question."""
-        if self._material is None or self._material[0] is not understood:
-            self._material = (understood, self._read_material(understood, arm, other))
-        return self._material[1]
-
-    def _read_material(self, understood: Understood, arm: Arm, other: Understood | None) -> Material:
-        """A large schema is narrowed to what the question links to."""
-        large, shape, known = is_large(self.schema), "", other or understood
-        bucketed = arm.procedural and arm.episodes != "favourites"
-        lessons = Lessons(self.ledger).of(known.bucket, masked=known.masked) if bucketed else ()
-        if bucketed:
-            with self.ledger.connection() as connection:
-                shape = self.synapses.strongest(connection, known.bucket, "skeleton", time.time())
-        if not arm.schema:
-            stable = bare_part(self.schema)
-        else:
-            stable = narrowed_part(self.schema, self.database.facts, understood) if large else self.stable
-        return Material(
-            stable=stable,
-            dialect=self.schema.dialect,
-            facts=self.settings.facts if arm.schema else "none",
-            understand=self.understand,
-            shape=shape,
-            lessons=lessons,
-        )
 
     def get_model_ready(self, *, fetch: bool = True) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled and adapted.
@@ -629,20 +514,7 @@ class App:
             FeedbackError: none is there, or the id fits several.
         """
         self.get_ready_to_recall()
-        found = self.ledger.episodes(bucket, batch=batch)
-        if forgotten:
-            ever = {event.subject: None for event in self.ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,))}
-            kept = filter(None, map(self.ledger.episode, map(UUID, ever)))
-            found = tuple(one for one in kept if bucket in (None, one.bucket) and batch in (None, one.batch))
-        if episode is not None and len(episode) < _SHORTEST_ID:
-            raise FeedbackError(f"Give at least {_SHORTEST_ID} characters of the episode's id.")
-        if episode is not None:
-            found = tuple(one for one in found if str(one.id).startswith(episode.lower()))
-            if len(found) > 1:
-                raise FeedbackError(f"{len(found)} episodes begin with {episode}; give more of the id.")
-        if not found:
-            raise FeedbackError("No such episode is remembered. `hebbql ask` shows the ids of those it recalls.")
-        return found
+        return select(self.ledger, episode=episode, bucket=bucket, batch=batch, forgotten=forgotten)
 
     def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:
         """Take episodes out of ledger and store, then look for them in the ledger, the store and the files.
@@ -650,41 +522,15 @@ class App:
         Raises:
             StoreError: the store still holds one of them.
         """
-        spelling = partial(one_spelling, dialect=self.schema.dialect)
-        with self.ledger.transaction() as entry:
-            for episode in episodes:
-                if erase:
-                    entry.erase(episode.id, "asked for", spelling=spelling)
-                else:
-                    entry.forget(episode.id, "asked for")
-        self.bring_up_to_date()
-        gone = {episode.id for episode in episodes}
-        left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store.members(bucket)} & gone
-        if left:
-            raise StoreError(
-                f"{len(left)} of {len(gone)} episodes are still in the episode store. "
-                "Run `hebbql doctor`, then forget again."
-            )
-        done = "erased" if erase else "forgotten"
-        states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
-        proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
-        if erase:
-            told = [text for episode in episodes for text in (episode.sql, episode.question)]
-            dropped, written = self._school.erase(told)
-            files = f"files of {written} runs and evaluations written anew"
-            proof.append(f"completion cache: {dropped} replies dropped; {files}")
-            for what, texts in (
-                ("the questions' words", [episode.question for episode in episodes]),
-                ("their SQL", [episode.sql for episode in episodes]),
-            ):
-                held = [
-                    f"{folder.name}/{name}"
-                    for folder in (self.folder, *self._school.folders)
-                    for name in files_holding(folder, texts)
-                ]
-                proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
-        message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
-        return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
+        forgetting = Forgetting(
+            ledger=self.ledger,
+            dialect=self.schema.dialect,
+            folder=self.folder,
+            store=lambda: self.store,
+            copies=lambda: self._school,
+            bring_up_to_date=self.bring_up_to_date,
+        )
+        return forgetting.forget(episodes, erase=erase)
 
     def seed(self, pack: Path | None = None) -> SeedReport:
         """Load a pack. A wrong pair is refused by name, the others are remembered together.
@@ -866,95 +712,12 @@ def decline(understood: Understood) -> Declined | None:
     return None
 
 
-def _forced(settings: Settings) -> Approach | None:
-    """The approach that the settings take for every question. Raises SettingsError where there is none of the name."""
-    if settings.approach is None:
-        return None
-    found = approach_named(settings.approach)
-    if found is None:
-        known = ", ".join(approach.name for approach in APPROACHES)
-        raise SettingsError(f"There is no approach {settings.approach!r}. Choose one of: {known}.")
-    return found
-
-
-def _bucket(understood: Understood) -> Bucket:
-    return Bucket(understood.bucket, understood.intent.kind, understood.intent.grain or understood.intent.tables)
-
-
 def _verdict(word: str | None, sql: str | None) -> Verdict:
     if sql is not None:
         return "corrected"
     if word in ("good", "bad"):
         return "good" if word == "good" else "bad"
     raise FeedbackError("Say good, bad, or give the right SQL.")
-
-
-def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:
-    """Name the files below a folder that hold one of the texts, plainly or as JSON, in any case of its letters A-Z.
-
-    A query does not count where its next clause follows: that is another query.
-    """
-    ways = {way for text in texts for way in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])}
-    wanted = b"|".join(re.escape(way.encode("utf-8", "replace")) for way in sorted(ways, key=len, reverse=True))
-    found = re.compile(rb"(?:%s)(?! (?-i:%s)\b)" % (wanted, _CLAUSES), re.IGNORECASE)
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [str(path.relative_to(folder)) for path in files if texts and found.search(path.read_bytes())]
-
-
-def _see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:
-    """Note the schema; refuse a database that shares no table with the one this brain is about."""
-    seen = semantic.versions()
-    if seen and seen[-1].fingerprint != schema.fingerprint:
-        known = seen[-1].text.casefold()
-        if not any(re.search(rf"(?<!\w){re.escape(table.name.casefold())}(?!\w)", known) for table in schema.tables):
-            raise BrainForeignError(
-                f"The brain in {folder} is about another database: none of its tables is there. "
-                "Name another place with --brain."
-            )
-    semantic.see(schema.name, schema.text, schema.fingerprint)
-
-
-def _load_glossary(semantic: SemanticMemory, path: Path, schema: Schema, folder: Path, say: Say) -> None:
-    """Teach what the glossary file says, unless this brain was taught this very file about this very schema.
-
-    Reading it takes a tenth of a second. The mark covers the history of all terms, so that it holds for no other
-    ledger. A file that is not right as a whole gets none: its faults are said at every start.
-    """
-    if not path.is_file():
-        return
-    mark, faults = folder / "glossary.mark", []
-
-    def digest() -> str:
-        parts = (path.read_bytes(), schema.fingerprint.encode(), repr(semantic.history()).encode())
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-
-    def warn(fault: str) -> None:
-        faults.append(fault)
-        say(fault)
-
-    with suppress(OSError):
-        if mark.read_text(encoding="ascii", errors="replace") == digest():
-            return
-    semantic.load(read_glossary(path, schema, warn=warn))
-    if not faults:
-        with suppress(OSError):
-            mark.write_text(digest(), encoding="ascii")
-
-
-def _waiting_for(folder: Path, pid: int | None) -> str:
-    return f"Waiting for another hebbql{f' (process {pid})' if pid else ''} that uses {folder} …"
-
-
-def _place(database: str) -> str:
-    """Give one spelling of where a database is: the whole path of a file, or the URL without its password."""
-    from sqlalchemy.engine import make_url
-
-    if "://" not in database:
-        return str(Path(database).expanduser().resolve())
-    url = make_url(database)
-    if url.get_backend_name() == "sqlite" and url.database:
-        return str(Path(url.database.removeprefix("file:")).resolve())
-    return url.set(password=None).render_as_string()
 
 
 def doctor(settings: Settings, *, say: Say = _quiet) -> tuple[Finding, ...]:

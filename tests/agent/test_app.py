@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.app import App, files_holding, open_app
+from agent.app import App, open_app
+from agent.forgetting import files_holding
 from agent.models.recorded import ScriptedModel
 from agent.settings import Settings
 from memory.ledger import EventKind
@@ -49,16 +50,16 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The glossary files that were read, in order."""
-    import agent.app as app
+    import agent.brain_place as place
 
     read: list[Path] = []
-    real: Callable[..., tuple[Term, ...]] = app.read_glossary  # type: ignore[attr-defined]
+    real: Callable[..., tuple[Term, ...]] = place.read_glossary  # type: ignore[attr-defined]
 
     def counted(path: Path, *rest: object, **more: object) -> tuple[Term, ...]:
         read.append(path)
         return real(path, *rest, **more)
 
-    monkeypatch.setattr(app, "read_glossary", counted)
+    monkeypatch.setattr(place, "read_glossary", counted)
     return read
 
 

@@ -123,13 +123,13 @@ def test_the_shuffled_arm_goes_by_the_memories_of_another_question_alone(
         attempt = Attempt(id="a", question=one.question, model="", understood=app.understand(one.question))
         shuffled = arm_named("shuffled")
         assert shuffled is not None
-        assert app.approach(attempt, arm=shuffled, other=bucket).approach == "plan"
+        assert app.approaching.choose(attempt, arm=shuffled, other=bucket).approach == "plan"
         lesson = Lesson(bucket.bucket, bucket.masked, other.question, "SELECT 2", "No.", other.sql, "train:r:a")
         with app.ledger.transaction() as entry:
             Lessons(app.ledger).learn(entry, lesson)
         fresh = app.understand(one.question)
-        assert [one.wrong_sql for one in app.material(fresh, shuffled, bucket).lessons] == ["SELECT 2"]
-        assert app.material(app.understand(one.question)).lessons == ()
+        assert [one.wrong_sql for one in app.approaching.material(fresh, shuffled, bucket).lessons] == ["SELECT 2"]
+        assert app.approaching.material(app.understand(one.question)).lessons == ()
 
 
 @pytest.mark.parametrize("forgetting", [True, False])
