@@ -612,8 +612,13 @@ class App:
         return school
 
     def seed_once(self) -> None:
-        """Load the shipped pack of this database into a brain that never opened a batch."""
-        if not self.shipped_pack.is_file() or any(self.ledger.events(kinds=(EventKind.BATCH_OPENED,))):
+        """Load the accepted brain of this database, or else its seed pack, into one that never loaded anything."""
+        loaded = (EventKind.BATCH_OPENED, EventKind.BRAIN_CHANGED)
+        accepted = self.versions.accepted.is_file()
+        if not (accepted or self.shipped_pack.is_file()) or any(self.ledger.events(kinds=loaded)):
+            return
+        if accepted:
+            self.versions.load_accepted()
             return
         self.say(f"Loading the seed pack {self.shipped_pack.name}: each pair is run and checked …")
         report = self.seed()

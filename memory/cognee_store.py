@@ -27,7 +27,7 @@ import types
 import uuid
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -309,6 +309,15 @@ class CogneeStore:
         """
         dataset = self._dataset(bucket)
         return self._do(lambda cognee: cognee.improve(dataset))
+
+    def archive(self, bucket: str, folder: Path, told: Mapping[uuid.UUID, Mapping[str, object]]) -> int:
+        """Write a bucket's dataset as an archive in Cognee's own format (COGX), and give how many episodes it holds.
+
+        Cognee writes what its graph holds and reads it back with `cognee.remember(COGXArchiveSource(folder))`. To each
+        episode, by its id, goes what is `told` of it besides, which Cognee keeps as further properties.
+        """
+        dataset = self._dataset(bucket)
+        return self._do(lambda cognee: cognee.archive(dataset, folder, told))
 
     def close(self) -> None:
         """Close every file, end the thread and free the folder for another store. Safe to call twice."""
@@ -617,6 +626,20 @@ class _Cognee:
             if graph.exists():
                 found.update(await self._graph_ids(graph))
         return frozenset(uuid.UUID(id) for id in found)
+
+    async def archive(self, dataset: str, folder: Path, told: Mapping[uuid.UUID, Mapping[str, object]]) -> int:
+        from cognee.modules.migration.cogx import RAW_NODES_FILE
+
+        async with self._writing:
+            if await self._find(dataset) is None:
+                return 0
+            await self._cognee.export(dataset, format="cogx", destination=folder, user=self._user)
+        nodes = folder / RAW_NODES_FILE
+        held = [json.loads(line) for line in nodes.read_text("utf-8").splitlines()] if nodes.exists() else []
+        held.sort(key=lambda node: str(node["id"]))
+        lines = (json.dumps({**node, **told.get(uuid.UUID(node["id"]), {})}, ensure_ascii=False) for node in held)
+        nodes.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        return len(held)
 
     async def _vector_ids(self, vectors: Path) -> list[str]:
         import lancedb

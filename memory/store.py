@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from memory.errors import BrainError
 
@@ -36,6 +37,15 @@ class Hit:
 
     id: uuid.UUID
     score: float
+
+
+@runtime_checkable
+class Archiving(Protocol):
+    """A store that writes its episodes down in a format of its own."""
+
+    def archive(self, bucket: str, folder: Path, told: Mapping[uuid.UUID, Mapping[str, object]]) -> int:
+        """Write a bucket into a folder, with what is `told` of each episode besides; give how many it holds."""
+        ...
 
 
 class EpisodeStore(Protocol):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent.doors import gate
+from agent.doors import gate, versioning
 from agent.doors.opening import Brain, Database, Json, opened
 
 brain_cli = typer.Typer(
@@ -35,6 +35,9 @@ def snapshot(
 
 
 gate.add_to(brain_cli)
+
+
+versioning.add_to(brain_cli)
 
 
 def main() -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from agent.forgetting import select
 from agent.keeping.building import Builder, Built, Plan
+from agent.keeping.seeking import Sought, named, sought
 from agent.weights import KeptWeights
 from memory.brain.batches import Batch, Prefix, RememberedVectors, batches, without
 from memory.brain.bisecting import BisectionError, Found, Probe, bisect, most_probes
+from memory.brain.checks import Forbidden
 from memory.brain.differences import Action, Edit, apply, counted, diff, in_words, worth_telling
 from memory.brain.history import Entry, history, of_batch
 from memory.brain.reading import LIVE, Taken, read, resolve, snapshots, take
@@ -22,6 +27,7 @@ from memory.chain import Content
 from memory.episode import Episode
 from memory.ledger import EventKind
 from memory.outbox import standing
+from memory.store import Archiving, StoreError
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -30,10 +36,12 @@ if TYPE_CHECKING:
 __all__ = [
     "LIVE",
     "Batch",
+    "Between",
     "BisectionError",
     "Built",
     "Edit",
     "Entry",
+    "Exported",
     "Found",
     "Look",
     "Plan",
@@ -91,11 +99,23 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """What must not be recallable: the question by which it is recalled, and whether an episode shows it."""
+class Between:
+    """What leads from one snapshot to another, with their hashes."""
 
-    question: str
-    shows: Callable[[Episode], bool]
+    old: str
+    new: str
+    edits: tuple[Edit, ...]
+
+    def worth_telling(self, moved: float) -> tuple[Edit, ...]:
+        """The edits without the weights that moved no more than that."""
+        return worth_telling(self.edits, moved=moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written down: the hash of it, and how much in words."""
+
+    hash: str
     told: str
 
 
@@ -157,7 +177,22 @@ class Versions:
 
     def diff(self, old: str, new: str = LIVE) -> tuple[Edit, ...]:
         """Every edit that leads from one snapshot to another. Raises SnapshotError."""
-        return diff(self.find(old), self.find(new))
+        return self.between(old, new).edits
+
+    def between(self, old: str, new: str = LIVE) -> Between:
+        """What leads from one snapshot to another, and which they are. Raises SnapshotError."""
+        before, after = self.find(old), self.find(new)
+        return Between(before.hash, after.hash, diff(before, after))
+
+    def text(self, name: str = LIVE) -> str:
+        """A snapshot in canonical text. Raises SnapshotError."""
+        return to_text(self.find(name))
+
+    def text_to(self, file: Path, name: str = LIVE) -> Exported:
+        """Write a snapshot into a file, whole or not at all. Raises SnapshotError, OSError."""
+        found = self.find(name)
+        put_text(file, to_text(found))
+        return Exported(found.hash, f"{len(found)} records, {len(found.gone)} gone")
 
     def status(self) -> Status:
         """Count what is in the brain. Cognee is not opened for it."""
@@ -212,12 +247,61 @@ class Versions:
         """Make the brain what a plan says. Raises SnapshotError."""
         return self.builder.carry_out(plan)
 
-    def first(self) -> Built:
+    def load_accepted(self) -> Built:
         """Bring the accepted brain into one that nothing was loaded into; what is there stays. Raises SnapshotError."""
-        return self.builder.carry_out(self.builder.plan(self.accepted, adding=True), adding=True)
+        say = self.app.say
+        say(f"Building the brain from {self.accepted.name}: each episode is run and checked …")
+        done = self.builder.carry_out(self.builder.plan(self.accepted, adding=True), adding=True)
+        remembered = sum(edit.kind == "episode" for edit in done.written.edits)
+        say(f"{remembered} episodes remembered, {len(done.plan.refused)} refused.")
+        for one in done.plan.refused:
+            say(f"  {one.name}: {one.reason}")
+        return done
 
-    def bisect(self, sought: Sought) -> Generator[Look, None, tuple[Batch, Found]]:
-        """Find the batch that first made something recallable; yields each probe as it is taken.
+    def sought(
+        self, *, check: str | None = None, text: str | None = None, sql: str | None = None, checks: Path | None = None
+    ) -> Sought:
+        """What a bisection looks for: what a check of `checks` forbids, or a text or a piece of SQL.
+
+        Raises:
+            BisectionError: there is no such check, or it has no first batch.
+        """
+        if check is not None:
+            forbidden = named(checks or self.app.settings.data / "brain" / "checks", check)
+        else:
+            try:
+                forbidden = Forbidden(kind="forbidden", name="given", text=text, sql=sql)
+            except ValueError as error:
+                raise BisectionError("What is looked for needs a letter or a digit.") from error
+        return sought(forbidden, used=self._used)
+
+    def archive(self, folder: Path) -> Exported:
+        """Write the live brain into a folder as Cognee's own archives, one for each bucket.
+
+        What Cognee does not keep (weights, lessons, terms) is beside them in canonical text.
+
+        Raises:
+            OSError: the folder cannot be written.
+            StoreError: Cognee cannot be read, or does not hold all episodes.
+        """
+        self.app.get_ready_to_recall()
+        live = self.live
+        by_bucket: dict[str, dict[UUID, Content]] = {}
+        for record in live.of_kind("episode"):
+            told = {name: value for name, value in record.body.items() if name not in ("question", "since")}
+            by_bucket.setdefault(record.episode.bucket, {})[record.episode.id] = told
+        store = self.app.store
+        assert isinstance(store, Archiving), "episodes are kept in Cognee"
+        put_text(folder / f"{live.database}.brain", to_text(live))
+        held = sum(store.archive(bucket, folder / bucket, told) for bucket, told in by_bucket.items())
+        if held != len(live.episodes):
+            raise StoreError(
+                f"Cognee gave {held} of {len(live.episodes)} episodes. Run `hebbql doctor`, then export again."
+            )
+        return Exported(live.hash, f"{held} episodes in {len(by_bucket)} archives of Cognee")
+
+    def bisect(self, sought: Sought, *, show: Callable[[Look], None] = lambda _look: None) -> tuple[Batch, Found]:
+        """Find the batch that first made something recallable. `show` is told each probe as it is taken.
 
         A probe is one recall over the batches it looks at and no others, with nothing left out.
 
@@ -251,17 +335,30 @@ class Versions:
             except StopIteration as end:
                 found: Found = end.value
                 return ordered[found.place], found
-            yield Look(probe, *(looked[-1] if looked else (0, None, None)))
+            show(Look(probe, *(looked[-1] if looked else (0, None, None))))
 
     def taking_out(self, batch: str) -> tuple[Edit, ...]:
         """The edits that take out just one batch. Raises SnapshotError."""
         return without(self.live, batch, told_by=self._told_by(batch))
 
-    def revert(self, batch: str) -> Reverted:
-        """Take out just one batch, in one transaction. Raises SnapshotError."""
+    def revert(self, batch: str, *, erase: bool = False) -> Reverted:
+        """Take out just one batch, in one transaction. With `erase` its bytes leave too, and with them every snapshot.
+
+        Raises:
+            SnapshotError: nothing of the batch is remembered.
+            StoreError: the episode store still holds some of it.
+        """
         written = write_edits(self.app.ledger, self.weights, self.taking_out(batch), why="reverted", subject=batch)
         self.app.bring_up_to_date()
-        return Reverted(batch, written, self.live.hash)
+        proof: tuple[str, ...] = ()
+        if erase:
+            proof = self.app.forget(select(self.app.ledger, batch=batch, forgotten=True), erase=True).proof
+        return Reverted(batch, written, self.live.hash, proof)
+
+    def _used(self, sql: str) -> frozenset[tuple[str, str]] | None:
+        from agent.database.uses import used
+
+        return used(sql, self.app.schema)
 
     def _told_by(self, batch: str) -> Callable[[Content], bool]:
         """Whether a lesson was learned in the epoch of training that a batch is of.
@@ -278,6 +375,17 @@ class Versions:
             if str(body.get("epoch")) == parts[1] and body.get("part") == "training":
                 attempts.add(f"train:{run}:{body.get('attempt')}")
         return lambda body: body.get("origin") in attempts
+
+
+def put_text(file: Path, text: str) -> None:
+    """Put a file in place whole or not at all, with the same ends of line everywhere. Raises OSError."""
+    unborn = file.with_name(f".{file.name}.unborn")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with unborn.open("w", encoding="utf-8", newline="\n") as written:
+        written.write(text)
+        written.flush()
+        os.fsync(written.fileno())
+    unborn.replace(file)
 
 
 def _source(origin: str) -> str:
