@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 
 _HIGH = (
-    r"가장\s*(?:높|많|크|큰|비싸|비싼|최근|늦|길|긴|오래\s*걸|잘)|제일\s*(?:높|많|큰|비싼)|최고|최대|최다|상위|가장\s*인기"
+    r"가장\s*(?:높|많|크|큰|비싸|비싼|최근|늦|길|긴|오래\s*걸|잘)|제일\s*(?:높|많|큰|비싼)|최고|최대|최다|상위|"
+    r"가장\s*인기"
     r"|am\s+meisten|am\s+höchsten|am\s+größten|am\s+teuersten|meisten|höchste[nrs]?|größte[nrs]?|teuerste[nrs]?"
-    r"|beste[nrs]?|neueste[nrs]?|jüngste[nrs]?|längste[nrs]?|stärkste[nrs]?|letzte[nrs]?"
+    r"|beste[nrs]?|neueste[nrs]?|jüngste[nrs]?|längste[nrs]?|stärkste[nrs]?|letzte[nrs]?(?! (?:Quartal|Halbjahr|"
+    r"Monat|Woche|Tag|Jahr))"
 )
 _LOW = (
     r"가장\s*(?:낮|적|작|싸|싼|저렴|오래된|나이|먼저|이른|짧)|제일\s*(?:낮|적|작|싼)|최저|최소(?!한)|하위"
     r"|am\s+wenigsten|am\s+niedrigsten|am\s+kleinsten|wenigsten|niedrigste[nrs]?|kleinste[nrs]?|günstigste[nrs]?"
-    r"|billigste[nrs]?|älteste[nrs]?|erste[nrs]?|kürzeste[nrs]?|schlechteste[nrs]?"
+    r"|billigste[nrs]?|älteste[nrs]?|erste[nrs]?(?! (?:Quartal|Halbjahr|Monat|Woche|Tag))|kürzeste[nrs]?|"
+    r"schlechteste[nrs]?"
 )
 _EXTREME = re.compile(rf"(?<!\w)(?:(?P<low>{_LOW})|(?P<high>{_HIGH}))(?![a-zäöüß])", re.IGNORECASE)
 COUNTERS = ("개", "명", "곳", "건", "가지", "위", "분", "인", "사", "종", "마리")
@@ -55,14 +58,21 @@ _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"비교|차이", " compare "),
         (r"서로 다른|중복 없이|고유한", " different "),
         (r"며칠|얼마나 걸", " how many days does "),
+        (r"(?:예|네) ?(?:또는|/|,)? ?아니[오요]", " yes or no "),
+        (r"모두 얼마|합쳐서|통틀어|합하면|합은|합을", " total "),
+        (r"(?<!\w)누구(?:인가요|입니까|이며|일까요|예요|이고)?", " who is "),
         (
-            r"몇 ?(?:개|명|곳|건|가지|분|사|종|마리|번)|몇이나|(?<!\w)(?:수는|수를|수|개수\w?|건수\w?|인원\w?)(?!\w)",
+            r"몇 ?(?:개|명|곳|건|가지|분|사|종|마리|번)|몇이나|(?<!\w)(?:수는|수를|수가|수와|수|개수\w?|건수\w?|"
+            r"인원\w?|횟수\w?)(?!\w)",
             " how many ",
         ),
         (r"총합|합계|총액|전체|모두 합|총 ", " total "),
         (r"있습니까|있나요|있는가|있었나요", " exists "),
         # German keeps the order of English.
-        (r"\b(?:wie ?viele?|anzahl)\b", "how many"),
+        (r"\b(?:wie ?viele?[nrs]?|anzahl|zahl der)\b", "how many"),
+        (r"\bwie (?:hoch|groß) (?:war|ist|sind|waren)\b", "how much is"),
+        (r"\bwie (?:hoch|groß)\b", "how much"),
+        (r"\b(?:gibt|gab) es\b|\b(?:ja oder nein)\b", "is there"),
         (r"\b(?:durchschnittlich\w*|durchschnitts?|im schnitt|im mittel|mittlere[nrs]?)\b", "average"),
         (r"\b(?:insgesamt|summe|gesamt\w*|zusammen)\b", "total"),
         (r"\b(?:prozent|anteil)\b", "percent"),
@@ -71,14 +81,14 @@ _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(?:pro|je) (?:jahr)\b|\bjährlich\w*\b", "per year"),
         (r"\b(?:pro|je|nach)(?= <)", "per"),
         (r"\b(?:jede[nrsm]?)\b", "each"),
-        (r"\b(?:ohne|nie|niemals|kein|keine[nrsm]?)\b", "without"),
+        (r"\b(?:ohne|nie|niemals|kein|keine[nrsm]?|nirgends)\b", "without"),
         (r"\b(?:mehr als|über)(?= <number>)", "more than"),
         (r"\b(?:weniger als|unter)(?= <number>)", "less than"),
         (r"\b(?:mehr|höher|teurer|größer|länger) als (?:der |die |das )?(?:average)\b", "more than average"),
         (r"\b(?:weniger|niedriger|billiger|kleiner|kürzer) als (?:der |die |das )?(?:average)\b", "less than average"),
         (r"\bmindestens\b", "at least"),
         (r"\b(?:vergleiche?n?|im vergleich|verglichen)\b", "compare"),
-        (r"\b(?:verschiedene[nrs]?|unterschiedliche[nrs]?)\b", "different"),
+        (r"\b(?:verschiedene[nrs]?|verschiedenen|unterschiedliche[nrs]?)\b", "different"),
         (r"\b(?:rang|rangliste|rangfolge)\b", "rank"),
         (r"\b(?:kumuliert\w*|laufende summe|aufgelaufen\w*)\b", "cumulative"),
         (r"\b(?:und auch|sowohl)\b", "as well as"),

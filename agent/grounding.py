@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from agent.asides import asked
 from agent.choosing import Choice
 from agent.cues import COUNTERS, superlative
 from agent.database.schema import Schema
@@ -24,10 +25,13 @@ from agent.quantities import (
     offset,
     superlatives,
 )
-from agent.wording import COMMON, FOREIGN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
+from agent.spelling import respelt
+from agent.wording import COMMON, FOREIGN, KOREAN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
 
+_LOW = "lowest|smallest|cheapest|minimum|min|earliest|first|oldest|shortest|fewest|least"
+_HIGH = "highest|largest|biggest|dearest|maximum|max|latest|last|youngest|longest|most"
 _QUOTED = re.compile(
     "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
@@ -39,15 +43,32 @@ _HELD_AGAINST = re.compile(
 )
 _NEW_SENTENCE = re.compile(r"[?.!;]\s")
 _GO_BY = re.compile(r"\b(?:by|of|per|on|in|count\w*|us(?:e|ing)|mean\w*)\b", re.IGNORECASE)
+_BOTH_ENDS = re.compile(
+    rf"\b(?:{_LOW})\b(?:,?\s+(?:and|or|the|an?|average|mean|median|as\s+well\s+as)){{0,6}}?\s+(?:{_HIGH})\b|"
+    rf"\b(?:{_HIGH})\b(?:,?\s+(?:and|or|the|an?|average|mean|median|as\s+well\s+as)){{0,6}}?\s+(?:{_LOW})\b",
+    re.IGNORECASE,
+)
+"""`the lowest and the highest`: two figures are asked for, not one row."""
 _KEY_WORD = words("number no nr id code")
 _ORDINAL_END = words("st nd rd th")
+_DONE_AT = words(
+    "placed made came taken took sent sold bought went received got given dated begun began born left shipped"
+)
+_NEAR_VERB = 4
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
 
 
 def ground(question: str, lexicon: Lexicon) -> Grounding:
-    """Link a question to the database behind the lexicon. Pure, and never raises for what a person types."""
-    return _Reading(question, lexicon).grounding()
+    """Link a question to the database behind the lexicon. Pure, and never raises for what a person types.
+
+    The `question` of what comes out is the one that was read: everyday words that were mistyped are mended in it, and
+    greetings and what only leads to the asking are left out. All offsets are into it.
+    """
+    read = _Reading(asked(respelt(question, lexicon.edits), lexicon.kinds_in), lexicon)
+    if read.choice.anchors or read.question == question:
+        return read.grounding()
+    return _Reading(respelt(question, lexicon.edits), lexicon).grounding()
 
 
 def narrow(schema: Schema, grounding: Grounding, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -161,10 +182,13 @@ class _Reading:
             followed = any(re.fullmatch(SUPERLATIVE, other.folded) for other in ahead[:2])
             counted = any(self._plural_at(place + 1 + step) for step in range(len(ahead)))
             alone = extreme is None and any(self.spans[at].first < place for at in self.choice.chosen)
-            behind = bool(ahead) and ahead[0].start == word.end and ahead[0].text.startswith(COUNTERS)
+            beside = bool(ahead) and (word.kind == "other" or ahead[0].start == word.end)
+            behind = beside and ahead[0].text.startswith(COUNTERS)
             behind = behind or self._names_a_table(place + 1)
             if leads or followed or (counted and not alone) or (other is not None and (behind or counted)):
                 return place, int(number), direction
+        if _BOTH_ENDS.search(self.question):
+            return None, None, None
         if extreme is None:
             return None, 1 if other is not None else None, direction
         return None, None if self._asks_for_several(extreme) else 1, direction
@@ -277,6 +301,9 @@ class _Reading:
             place for place, word in enumerate(self.words) if is_still_to_come(self.question, word.start, word.end)
         }
         own = {word.stem for place, word in enumerate(self.words) if place not in mentions | refused}
+        nearest = self._verb_of(found) if found else None
+        if nearest is not None:
+            own = {nearest.stem}
         references = {table.name: len(table.foreign_keys) for table in self.lexicon.schema.tables}
         ranked = []
         for order, dated in enumerate(columns):
@@ -286,6 +313,19 @@ class _Reading:
             if away < len(references):
                 ranked.append(((-used, not fits, away, -references[dated.table], order), (dated.table, dated.column)))
         return min(ranked)[1] if ranked else None
+
+    def _verb_of(self, found: Sequence[Period]) -> Token | None:
+        """The verb that the first period tells the time of: the `placed` of `placed in 1998 and shipped to France`.
+
+        The last word of doing before it, none but little words between; None where there is no such word.
+        """
+        before = [word for word in self.words if word.end <= found[0].start]
+        for word in reversed(before[-_NEAR_VERB:]):
+            if word.folded in _DONE_AT or (word.folded.endswith("ed") and len(word.folded) > 4):
+                return word
+            if word.folded not in STOP:
+                break
+        return None
 
     def _is_only_shown(self, place: int, found: Sequence[Period]) -> bool:
         """Whether a column is named in a later sentence than the times: `in May 1998? Order number and due date`."""
@@ -329,7 +369,10 @@ class _Reading:
     def _leftover(self, links: Sequence[Link]) -> tuple[str, ...]:
         covered = [(link.start, link.end) for link in links]
         left = []
+        english = self._english(links)
         for word in self.words:
+            if word.folded in KOREAN or (not english and word.text.lower() in FOREIGN):
+                continue
             plain = word.folded in COMMON or word.stem in COMMON or re.fullmatch(SUPERLATIVE, word.folded)
             if word.kind == "number" or plain or len(word.folded) < 2 or _covered(word.start, covered):
                 continue

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from agent.abroad import country_abroad, names_abroad
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
+from agent.spelling import is_word
 from agent.wording import (
     ALIASES,
     COMMON,
@@ -35,6 +37,7 @@ TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
 Quality = Literal["exact", "part", "typo"]
 
 _LONGEST = 12
+_FAR = 9
 _SHORT = 5
 _NO_PART = STOP | HIGHEST | LOWEST
 _DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {
@@ -117,6 +120,7 @@ class Lexicon:
         self.naming = self._index_values()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
         self._index_glossary()
+        self._index_abroad()
         self.date_columns = tuple(self._date_columns())
         self.amounts = frozenset(self._amounts())
         self._name_words = _vocabulary(self._spelt)
@@ -134,7 +138,7 @@ class Lexicon:
             stem(word): tuple(other for other in others if stem(other) in self._name_words.stems)
             for word, others in SYNONYMS.items()
         }
-        self._pieces = _pieces((*self._names, *self._values))
+        self._pieces = _pieces((*self._names, *self._values, *self._parts))
         self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
         self.number_keys = frozenset(
             (t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key and _AMOUNT_TYPE.search(c.type)
@@ -162,6 +166,10 @@ class Lexicon:
         for token in tokens(question):
             found.extend(self._parted(token) if token.kind == "other" else (token,))
         return tuple(found)
+
+    def kinds_in(self, text: str) -> tuple[str, ...]:
+        """What kinds of things the words of a text may name, those that are a part of a column's name left out."""
+        return tuple(m.kind for span in self.spans(self.read(text)) for m in span.meanings if m.quality != "part")
 
     def spans(
         self, words: Sequence[Token], *, taken: Iterable[int] = (), quotes: Sequence[tuple[int, int]] = ()
@@ -192,7 +200,7 @@ class Lexicon:
             found.append(Span(place, place + 1, (meaning,)))
             used.add(place)
         for place, token in enumerate(words):
-            if place not in used and token.kind == "latin" and token.folded not in _NO_PART:
+            if place not in used and token.kind != "number" and token.folded not in _NO_PART:
                 parts = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
                 agents = self._agents.get(_agent_root(token.stem), ())
                 if parts or agents:
@@ -248,6 +256,8 @@ class Lexicon:
             names = ()
         if len(words) == 1 and (words[0].folded in STOP or (words[0].kind == "number" and len(words[0].text) < 4)):
             names = ()
+        if names and len(words) == 1 and folded not in self._spelt and f"{folded}e" in self._spelt and is_word(folded):
+            names = ()  # `rang` is the stem of `range`, and another word
         verb = len(words) == 1 and words[0].folded.endswith(("ed", "ing")) and folded not in self._spelt
         if verb:
             names = tuple(replace(m, verb=True) if m.kind in {"table", "term"} else m for m in names)
@@ -263,7 +273,7 @@ class Lexicon:
             values = values or self._values.get(alias, [])
         if len(words) == 1 and not quoted:
             word = words[0]
-            if word.folded in COMMON or len(word.folded) < 4:
+            if word.folded in COMMON or (len(word.folded) < 4 and word.kind != "other"):
                 values = [m for m in values if _as_written(word, m.value or "")]
         written = " ".join(word.text for word in words)
         exact = [m for m in values if " ".join(t.text for t in tokens(m.value or "")) == written]
@@ -294,13 +304,22 @@ class Lexicon:
                 return replace(token, folded=other + "s" * is_plural(word), stem=stem(other))
         known = token.stem in self._name_words.stems or token.stem in self._value_words.stems
         known = known or token.stem in COMMON or _agent_root(token.stem) in self._agents
-        if token.kind != "latin" or len(word) < 5 or word in COMMON or known:
+        if token.kind != "latin" or len(word) < 5 or word in COMMON or known or is_word(word):
             return token
         name = token.text[0].isupper() and token.start > 0
         near = self._value_words.nearest(word) if name else None
         near = near or self._name_words.nearest(word)
         near = near or (self._value_words.nearest(word) if len(word) > _SHORT else None)
         return token if near is None else replace(token, folded=near, stem=stem(near))
+
+    def edits(self, token: Token) -> int:
+        """How many edits part a word from the nearest of this database: 0 for one of its own, `_FAR` for none near."""
+        word = token.folded
+        known = token.stem in self._name_words.stems or token.stem in self._value_words.stems or word in self._spelt
+        if known or word in self._values or token.stem in self._synonyms or _agent_root(token.stem) in self._agents:
+            return 0
+        near = [vocabulary.nearest(word) for vocabulary in (self._name_words, self._value_words)]
+        return min((int(OSA.distance(word, other)) for other in near if other is not None), default=_FAR)
 
     def _parted(self, token: Token) -> Iterable[Token]:
         text, here, pieces = token.folded, 0, []
@@ -363,7 +382,8 @@ class Lexicon:
 
     def _name(self, words: Sequence[Token], meaning: Meaning) -> None:
         stems, folded = _keys(words)
-        for key in dict.fromkeys((stems, stems.replace(" ", ""))):
+        joined = stem(folded.replace(" ", "")) if meaning.kind == "column" else stems
+        for key in dict.fromkeys((stems, stems.replace(" ", ""), joined)):
             if key and meaning not in self._names.setdefault(key, []):
                 self._names[key].append(meaning)
         self._spelt |= {folded, folded.replace(" ", "")}
@@ -379,6 +399,26 @@ class Lexicon:
                 self._name(tokens(name), meaning)
                 if self.term_classes[place] in ("column", "measure"):
                     self._index_apart(tokens(name), meaning)
+
+    def _index_abroad(self) -> None:
+        """Index what names of this database, and countries among its values, are called in other languages."""
+        for english, others in names_abroad():
+            stems, _ = _keys(tokens(english))
+            meanings = [m for m in self._names.get(stems, ()) if m.term is None or self.class_of(m) == "entity"]
+            for other in others:
+                words = tokens(other)
+                key, folded = _keys(words)
+                if key not in self._names and folded not in self._values:
+                    for meaning in meanings:
+                        self._name(words, meaning)
+                    if not meanings and stems in self._parts:
+                        self._parts.setdefault(folded if words[0].kind == "other" else key, self._parts[stems])
+        for name in [name for name, found in self._values.items() if any(len(m.value or "") > 1 for m in found)]:
+            for english in (name, *ALIASES.get(name, ())):
+                for other in country_abroad(english):
+                    _, folded = _keys(tokens(other))
+                    kept = self._values.setdefault(folded, [])
+                    kept += [meaning for meaning in self._values[name] if meaning not in kept]
 
     def _as_stored(self, table: str, column: str) -> tuple[str, str | None]:
         """A table and column as the schema writes them; the names themselves when it has no such column."""

@@ -12,35 +12,72 @@ from agent.keys import qualified
 
 Grain = Literal["date", "month", "quarter", "half", "year"]
 
-_MONTHS = "january february march april may june july august september october november december"
-_MONTH_NUMBER = {spelt: place + 1 for place, name in enumerate(_MONTHS.split()) for spelt in (name, name[:3])} | {
-    "sept": 9
-}
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH_NUMBER = {spelt: place + 1 for place, name in enumerate(MONTHS) for spelt in (name, name[:3])} | {"sept": 9}
+_ABROAD = "januar februar m\u00e4rz april mai juni juli august september oktober november dezember j\u00e4nner"
+_MONTH_NUMBER |= {name: place % 12 + 1 for place, name in enumerate(_ABROAD.split())}
 _ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
+_ORDINAL |= {"ersten": 1, "erstes": 1, "zweiten": 2, "zweites": 2, "dritten": 3, "drittes": 3, "vierten": 4}
+_ORDINAL |= {"viertes": 4, "letzten": 4}
 _M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
-_O = r"(?P<o>first|1st|second|2nd|third|3rd|fourth|4th|last)"
+_O = rf"(?P<o>{'|'.join(sorted(_ORDINAL, key=lambda name: (-len(name), name)))})"
 _Y = r"(?P<{0}>(?:1[6-9]|20|21)\d\d)"
+_SHORT = r"(?P<y>['\u2019]\d\d|3[2-9]|[4-9]\d)(?!\s?%)"
+_MARKED = r"(?P<y>['\u2019]\d\d)"
+_PIVOT = 69
+"""Two digits from here on are of the last century, as POSIX reads `%y`."""
 _D = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
+
+_HALF = r"(?P<o>first|1st|second|2nd|ersten?|zweiten?|erstes|zweites)\s+(?:half|halbjahr)"
 
 _WRITTEN: tuple[tuple[Grain, str], ...] = (
         ("date", rf"{_Y.format('y')}[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)"),
         ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_Y.format('y')}"),
-        ("date", rf"{_D.format('d')}\s+(?:of\s+)?{_M.format('mn')},?\s+{_Y.format('y')}"),
+        ("date", rf"{_D.format('d')}\.?\s+(?:of\s+)?{_M.format('mn')},?\s+{_Y.format('y')}"),
+        ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_MARKED}"),
+        ("date", rf"{_D.format('d')}\.?\s+(?:of\s+)?{_M.format('mn')},?\s+{_SHORT}"),
+        ("date", rf"{_Y.format('y')}\ub144\s?(?P<m>\d\d?)\uc6d4\s?(?P<d>\d\d?)\uc77c"),
+        ("month", rf"{_Y.format('y')}\ub144(?:\ub3c4)?\s?(?P<m>\d\d?)\uc6d4"),
+        ("quarter", rf"{_Y.format('y')}\ub144(?:\ub3c4)?\s?(?P<q>[1-4])\s?(?:\ubd84\uae30|\uc0ac\ubd84\uae30)"),
+        ("half", rf"{_Y.format('y')}\ub144(?:\ub3c4)?\s?(?P<h>\uc0c1|\ud558)\ubc18\uae30"),
         ("month", rf"{_M.format('mn')},?\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
+        ("month", rf"{_M.format('mn')},?\s+(?:of\s+|in\s+)?{_SHORT}"),
         ("month", rf"{_Y.format('y')}-(?P<m>0[1-9]|1[0-2])(?!-\d)"),
         ("month", rf"(?P<m>0?[1-9]|1[0-2])/{_Y.format('y')}"),
-        ("quarter", rf"{_O}\s+quarter\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("quarter", rf"{_O}\s+(?:quarter|quartal)\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
+        ("quarter", rf"{_O}\s+(?:quarter|quartal)\s+(?:of\s+|in\s+)?{_SHORT}"),
         ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_SHORT}"),
         ("quarter", rf"{_Y.format('y')}[\s/-]*q(?P<q>[1-4])"),
-        ("half", rf"(?P<o>first|1st|second|2nd)\s+half\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("half", rf"{_HALF}\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
+        ("half", rf"{_HALF}\s+(?:of\s+|in\s+)?{_SHORT}"),
+        ("half", rf"h(?P<h>[12])[\s/-]*(?:of\s+|in\s+)?(?:{_Y.format('y')})"),
         ("year", _Y.format("y")),
+        ("year", _MARKED),
 )  # fmt: skip
 _ATOMS = tuple(
     (grain, re.compile(rf"(?<![\w.,])(?:{pattern})(?![0-9A-Za-z]|[.,]\d)", re.IGNORECASE))
     for grain, pattern in _WRITTEN
 )
+_YEAR_ALONE = re.compile(
+    r"(?<=\b)(?:(?:back\s+)?in|during|since|year|before|after|until|from)\s+(?P<y>[7-9]\d)"
+    r"(?=\s*(?:[?.!,;:]|\Z)|\s+(?:and|or|to|vs|versus|but|than|onwards?|together|as\s+well|side\s+by|per|by|for|"
+    r"that|which|who|we|they|went|go|were|was|did|do|have|has|had|came|\w+ed)\b)",
+    re.IGNORECASE,
+)
+"""The `97` of `placed in 97`: only where nothing follows that it may count."""
+_YEAR_BEHIND = re.compile(
+    r"\s*(?:,|,?\s*(?:and|or|&|to|vs\.?|versus|against|with|than|until|through|-|\u2013))\s*(?:(?:how\s+many|"
+    r"also|again|that|"
+    r"those|not|for|of)\s+)*(?:(?:in|of|for|during)\s+)?(?P<y>['\u2019]?[7-9]\d)(?![0-9A-Za-z%]|[.,]\d)",
+    re.IGNORECASE,
+)
 _MONTH_ALONE = re.compile(
-    rf"(?<=\b)(?P<before>in|during|of|since|before|after|from|until|every|each|for)\s+(?P<atom>{_M.format('mn')})(?!\w)",
+    rf"(?<=\b)(?P<before>in|during|of|since|before|after|from|until|every|each|"
+    rf"for)\s+(?P<atom>{_M.format('mn')})(?!\w)",
     re.IGNORECASE,
 )
 _RANGE_MIDDLE = re.compile(
@@ -50,18 +87,28 @@ _RANGE_START = re.compile(
     r"\b(?P<word>between|from)\s+(?:the\s+)?(?:start\s+of\s+|beginning\s+of\s+)?\Z", re.IGNORECASE
 )
 _LEAD = re.compile(
-    r"\b(?P<word>(?:not\s+)?(?:before|prior\s+to|earlier\s+than)|(?:not\s+)?(?:after|later\s+than)|since|starting\s+(?:in|from|with)|from|"
-    r"on\s+or\s+after|on\s+or\s+before|in\s+or\s+after|in\s+or\s+before|until|till|up\s+to|through|by|no\s+later\s+than)"
+    r"\b(?P<word>(?:not\s+)?(?:before|prior\s+to|earlier\s+than)|(?:not\s+)?(?:after|later\s+than)|since|"
+    r"starting\s+(?:in|from|with)|from|"
+    r"on\s+or\s+after|on\s+or\s+before|in\s+or\s+after|in\s+or\s+before|until|till|up\s+to|through|by|"
+    r"no\s+later\s+than|"
+    r"seit|vor|nach|ab|bis)"
     r"\s+(?:the\s+)?(?:start\s+of\s+|end\s+of\s+|year\s+)?\Z",
     re.IGNORECASE,
 )  # fmt: skip
 _UP_TO = frozenset(
     ("until", "till", "up to", "through", "by", "on or before", "in or before", "not after", "no later than")
-) | {"not later than"}
-_ONWARD = re.compile(r"\A\s*(?:onwards?|or\s+later|and\s+later|and\s+after)\b", re.IGNORECASE)
-_EARLIER = re.compile(r"\A\s*(?:or\s+earlier|and\s+earlier|and\s+before)\b", re.IGNORECASE)
+) | {"not later than", "bis"}
+_ONWARD = re.compile(
+    r"\A\s*(?:(?:onwards?|or\s+later|and\s+later|and\s+after)\b|[\ub144\uc6d4\uc77c]?\s?(?:\uc774\ud6c4|\ubd80\ud130))",
+    re.I,
+)
+_EARLIER = re.compile(
+    r"\A\s*(?:(?:or\s+earlier|and\s+earlier|and\s+before)\b|[\ub144\uc6d4\uc77c]?\s?\uae4c\uc9c0)", re.I
+)
+_BEFORE_BEHIND = re.compile(r"\A[\ub144\uc6d4\uc77c]?\s?(?:\uc774\uc804|\uc804\uc5d0|\uc804)")
 _DAY_BEFORE = re.compile(
-    r"(?<![\d.,-])(?P<day>(?P<d>\d{1,2})(?:st|nd|rd|th)?)\s*(?:to|until|till|through|and|-|\u2013|bis|und)\s*(?:the\s+)?\Z",
+    r"(?<![\d.,-])(?P<day>(?P<d>\d{1,2})(?:st|nd|rd|th)?)\s*(?:to|until|till|through|and|-|\u2013|bis|"
+    r"und)\s*(?:the\s+)?\Z",
     re.IGNORECASE,
 )
 _JOINED = re.compile(
@@ -79,6 +126,9 @@ _QUARTER_BEFORE = re.compile(
 _APART = re.compile(
     r"\b(?:differ(?:s|ed|ences?)?\b|how\s+different|compar|grow|grew|change|increase|decrease|versus|vs)", re.IGNORECASE
 )
+
+
+_HALVES = {"1": 1, "2": 2, "\uc0c1": 1, "\ud558": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +178,13 @@ def moments(question: str) -> tuple[Moment, ...]:
             moment = _moment(grain, match) if free(match.start(), match.end()) else None
             if moment is not None:
                 found.append(moment)
+    for match in _YEAR_ALONE.finditer(question):
+        if free(*match.span("y")):
+            found.append(_year(match))
+    for moment in tuple(found):
+        behind = _YEAR_BEHIND.match(question, moment.end) if moment.grain == "year" and moment.text.isdigit() else None
+        if behind is not None and len(moment.text) == 2 and free(*behind.span("y")):
+            found.append(_year(behind))
     for match in _MONTH_ALONE.finditer(question):
         start, end = match.span("atom")
         if free(start, end) and not (match["mn"].lower() in {"may", "mar"} and match["mn"][0].islower()):
@@ -146,6 +203,21 @@ def moments(question: str) -> tuple[Moment, ...]:
     for here in reversed(found):
         whole.append(_with_year(question, here, whole[-1] if whole else None))
     return tuple(reversed(whole))
+
+
+def _year(match: re.Match[str]) -> Moment:
+    year = _whole_year(match["y"])
+    return Moment(*match.span("y"), match["y"], "year", str(year), date(year, 1, 1), date(year + 1, 1, 1))
+
+
+def _whole_year(digits: str) -> int:
+    """`97`, `'97` and `1997` as 1997.
+
+    >>> [_whole_year(text) for text in ("'97", "05", "1998")]
+    [1997, 2005, 1998]
+    """
+    year = int(digits.lstrip("'\u2019"))
+    return year if year > 99 else year + (1900 if year >= _PIVOT else 2000)
 
 
 def _day_before(question: str, moment: Moment) -> Moment | None:
@@ -302,13 +374,19 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
         until, end = None, here.end + onward.end()
     elif earlier := _EARLIER.match(rest):
         since, end = None, here.end + earlier.end()
-    elif word in {"before", "prior to", "earlier than"}:
+    elif word in {"before", "prior to", "earlier than", "vor"} or _BEFORE_BEHIND.match(rest):
         since, until = None, here.since
-    elif word in {"after", "later than"}:
+    elif word in {"after", "later than", "nach"}:
         since, until = here.until, None
-    elif word in {"since", "on or after", "in or after", "not before", "not earlier than"} or word.startswith(
-        "starting"
-    ):
+    elif word in {
+        "since",
+        "on or after",
+        "in or after",
+        "not before",
+        "not earlier than",
+        "seit",
+        "ab",
+    } or word.startswith("starting"):
         until = None
     elif word in _UP_TO:
         since = None
@@ -320,7 +398,7 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
 def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
     """Raises nothing: an impossible day or month is no moment."""
     parts = match.groupdict()
-    year = int(parts["y"])
+    year = _whole_year(parts["y"])
     number = parts.get("m")
     month = int(number) if number else _MONTH_NUMBER.get((parts.get("mn") or "").lower(), 1)
     try:
@@ -332,7 +410,7 @@ def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
                 *match.span(), match[0], grain, f"{year}-{month:02d}", date(year, month, 1), _later(year, month, 1)
             )
         if grain in {"quarter", "half"}:
-            part = int(parts.get("q") or _ORDINAL[parts["o"].lower()])
+            part = int(parts.get("q") or _HALVES.get(parts.get("h") or "") or _ORDINAL[parts["o"].lower()])
             length, letter = (3, "Q") if grain == "quarter" else (6, "H")
             first = (part - 1) * length + 1
             value = f"{year}-{letter}{part}"

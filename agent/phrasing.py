@@ -63,7 +63,8 @@ class Reading:
 
 
 def read(question: str, grounding: Grounding) -> Reading:
-    """Write the question the way the rules read it."""
+    """Write the question the way the rules read it, in the spelling that it was read in."""
+    question = grounding.question
     ends = _HOW_TO_SHOW.search(question)
     last = ends.start() if ends and any(link.end <= ends.start() for link in grounding.chosen) else len(question)
     shown: list[Link] = []
@@ -92,6 +93,7 @@ def mask(question: str, grounding: Grounding) -> str:
 
     `In Germany?` and `in  France` both give `in <value>`. A mask masked again stays as it is.
     """
+    question = grounding.question
     parts: list[str] = []
     at = 0
     for link in grounding.chosen:

@@ -66,8 +66,8 @@ _NTH = re.compile(rf"\b(?P<nth>{'|'.join(_ORDINALS)})[\s-]+(?:the\s+)?{SUPERLATI
 _NO_EXTREME = re.compile(
     rf"\b{SUPERLATIVE}(?:\s+[\w-]+){{0,3}}?\s+first\b|"
     rf"\b(?:last|first|latest|top)\s+(?:\w+\s+)?{_UNIT}\b|\b(?:last|first|full)\s+names?\b|,\s*(?:first|last)\b|"
-    r"\b(?:do|does|did|will|can|could|to)\s+(?:\w+\s+){0,4}?last\b(?!\s+(?!on\b|for\b|in\b)\w)|"
-    r"\bat\s+the\s+(?:top|bottom)\b|"
+    r"\b(?:do|does|did|will|would|can|could|might|should|to)\s+(?:\w+\s+){0,4}?last\b(?!\s+(?!on\b|for\b|in\b)\w)|"
+    r"\bat\s+the\s+(?:top|bottom)\b|\b(?:rank|number|no\.?|position|place)\s+(?:1|one)\s+(?:being|is|for)\s+the\s+\w+|"
     r"\b(?:at\s+first|at\s+last|best\s+regards|first\s+of\s+all)\b",
     re.IGNORECASE,
 )

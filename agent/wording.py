@@ -132,6 +132,7 @@ NUMBER_WORDS = (
         word: number + 2
         for number, word in enumerate(["zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"])
     }
+    | {word: number + 2 for number, word in enumerate(["두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열"])}
     | {"funf": 5, "dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100, "thousand": 1000}
 )
 
@@ -274,14 +275,25 @@ STOP = words(
 )
 
 FOREIGN = words(
-    """wie viele wieviel welche welcher welches wer wo wann was der die das und nicht ist sind haben hat gibt es zeige
-    liste unsere unser pro je den dem des nach ohne nie kein keine zum zur ein eine einen einem welchen welchem um
-    über aus im mit für von bei cuántos cuantos cuántas cuantas qué que cuál cuáles quién dónde los las el la del y
-    no hay son tiene muestra lista nuestros nuestras por cada combien quel quelle quels quelles qui où les du le et
-    est sont dans nos par chaque avec pour quanti quante quale quali chi dove gli dei delle il nel per ogni quantos
-    quantas quais quem onde os as dos nossos hoeveel welke waar het een en zijn van onze"""
+    """wie viele wieviel welche welcher welches wer wo wann was der die das und nicht ist sind haben hat gibt es
+    zeige liste unsere unser pro je den dem des nach ohne nie kein keine zum zur ein eine einen einem welchen
+    welchem um über aus im mit für von bei cuántos cuantos cuántas cuantas qué que cuál cuáles quién dónde los las
+    el la del y no hay son tiene muestra lista nuestros nuestras por cada combien quel quelle quels quelles qui où
+    les du le et est sont dans nos par chaque avec pour quanti quante quale quali chi dove gli dei delle il nel
+    per ogni quantos quantas quais quem onde os as dos nossos hoeveel welke waar het een en zijn van onze bei
+    hatte wurde wurden waren wir wird sein nur noch mehr auch alle allen zwar wenn aber oder einer eines keine
+    keinen keinem keiner aller vom unter seit vor nach bis zeig bitte gib mir uns sie ihr ihre ihren jeder jede
+    jedes jedem jeden pro welches meisten höchsten niedrigsten wenigsten"""
 )
 """Little words of German, Spanish, French, Italian, Portuguese and Dutch: they show that a question is not English."""
+
+KOREAN = words(
+    """안녕하세요 알려 주세요 보여 주십시오 알려줘 보여줘 모두 전체 각각 각각의 중에서 중에 가운데 그리고 또는 및
+    어느 어떤 무엇 무엇인가요 얼마 얼마인가요 얼마입니까 누구 누구인가요 누구입니까 몇 있는 있나요 있습니까 없는
+    없이 가장 많은 많이 적은 높은 낮은 기준으로 지금까지 아직 인가요 입니까 되나요 되었나요 했나요 순서대로 이름만
+    것이 것은 곳은 대한 대해 위한 위해"""
+)
+"""Little and everyday words of Korean questions, which ask for nothing that a database holds."""
 
 DETERMINERS = words("the a an our my your their its his her this these those")
 

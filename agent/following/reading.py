@@ -202,6 +202,7 @@ def read(previous: Understood, text: str, understand: Understand, answer: Shown 
         if rest.values or any(link.role == "condition" for link in rest.chosen):
             text = f"except {text[left_out.end() :]}"
     joined = re.search(r"\band\b", opening) is not None
+    text = understand(text).grounding.question if text else text
     mistaken = any(k.quality == "typo" and is_country(k.text) for k in understand(text).grounding.values)
     if mistaken or not text:
         return None

@@ -1,0 +1,104 @@
+"""What schema words and countries are called in Korean and German, so that questions in these find names and values.
+
+Names of countries come from the CLDR (Unicode's data on languages), read through Babel. The other words are everyday
+ones for what databases hold; each counts only where the database has its English name.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+LANGUAGES = ("ko", "de")
+
+_NAMES = """
+name: 이름, 성명, 명칭, Name, Namen, Bezeichnung
+first name: 이름, Vorname, Vornamen
+last name: 성, 성씨, Nachname, Nachnamen, Familienname
+company name: 회사명, 회사 이름, 업체명, 상호, Firmenname, Firmennamen, Firma
+product name: 제품명, 상품명, 제품 이름, Produktname, Produktnamen
+category name: 카테고리명, 카테고리 이름
+contact name: 담당자, 담당자명, 담당자 이름, 연락 담당자, Ansprechpartner, Kontaktperson
+contact title: 담당자 직함, 담당자 직책
+contact: 연락처
+title: 직함, 직책, 제목, Titel
+phone: 전화, 전화번호, 연락처, Telefon, Telefonnummer, Telefonnummern, Rufnummer
+fax: 팩스, 팩스번호, 팩스 번호, Faxnummer
+email: 이메일, 메일, E-Mail
+address: 주소, Adresse, Adressen, Anschrift
+city: 도시, 시, Stadt, Städte, Städten, Ort, Orte
+country: 국가, 나라, Land, Länder, Ländern
+region: 지역, 권역
+postal code: 우편번호, Postleitzahl, Postleitzahlen, PLZ
+price: 가격, 값, 단가, Preis, Preise
+unit price: 단가, Stückpreis, Einzelpreis
+quantity: 수량, Menge, Mengen, Stückzahl
+amount: 금액, Betrag, Beträge
+cost: 비용, Kosten
+weight: 무게, 중량, Gewicht
+date: 날짜, 일자, Datum
+description: 설명, Beschreibung
+notes: 메모, 비고, Notizen
+status: 상태
+birth date: 생년월일, 생일, Geburtsdatum, Geburtstag
+hire date: 입사일, 고용일, Einstellungsdatum
+order date: 주문일, 주문 날짜, 주문일자, Bestelldatum
+shipped date: 배송일, 출고일, Versanddatum
+customer: 고객, 손님, 거래처, Kunde, Kunden, Kundin
+supplier: 공급업체, 공급사, 납품업체, Lieferant, Lieferanten
+employee: 직원, 사원, Mitarbeiter, Mitarbeitern, Angestellte, Angestellten
+order: 주문, Bestellung, Bestellungen, Auftrag, Aufträge, Aufträgen
+product: 제품, 상품, 물품, Produkt, Produkte, Produkten, Artikel, Artikeln, Ware, Waren
+category: 카테고리, 분류, 범주, Kategorie, Kategorien
+shipper: 운송사, 배송업체, Spediteur, Spediteure
+invoice: 송장, 청구서, Rechnung, Rechnungen
+payment: 결제, 지불, Zahlung, Zahlungen
+patient: 환자, Patient, Patienten, Patientin
+doctor: 의사, Arzt, Ärzte, Ärztin
+appointment: 예약, 진료 예약, Termin, Termine, Terminen
+student: 학생, Schüler, Student, Studenten
+teacher: 교사, 선생님, Lehrer, Lehrerin
+course: 강좌, 수업, Kurs, Kurse, Kursen
+department: 부서, Abteilung, Abteilungen
+book: 책, 도서, Buch, Bücher, Büchern
+author: 저자, 작가, Autor, Autoren
+store: 매장, 지점, Filiale, Filialen
+ship: 선박, Schiff, Schiffe, Schiffen
+boat: 보트, 배, Boot, Boote, Booten
+"""
+
+
+@lru_cache(maxsize=1)
+def _read() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    lines = (line.partition(": ") for line in _NAMES.strip().splitlines())
+    return tuple((name, tuple(others.split(", "))) for name, _, others in lines)
+
+
+def names_abroad() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """English schema words, each with what it is called elsewhere.
+
+    >>> dict(names_abroad())["postal code"][:2]
+    ('우편번호', 'Postleitzahl')
+    """
+    return _read()
+
+
+@lru_cache(maxsize=1)
+def _territories() -> dict[str, tuple[str, ...]]:
+    from babel import Locale
+
+    english = Locale.parse("en").territories
+    others = [Locale.parse(language).territories for language in LANGUAGES]
+    return {
+        name.casefold(): tuple(dict.fromkeys(other[code] for other in others if code in other and other[code] != name))
+        for code, name in english.items()
+        if code.isalpha()
+    }
+
+
+def country_abroad(country: str) -> tuple[str, ...]:
+    """What a country, by its usual English name, is called elsewhere; `()` for what is none.
+
+    >>> country_abroad("Germany"), country_abroad("Chai")
+    (('독일', 'Deutschland'), ())
+    """
+    return _territories().get(country.casefold(), ())

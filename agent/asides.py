@@ -1,0 +1,134 @@
+"""What only leads to a question: greetings, thanks, reasons, errands. What is asked stays word for word.
+
+`I am planning a visit, so could you tell me how many clients we have in Austria? Thanks!` asks for clients in Austria;
+the visit is nothing to look for in the database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+_GREETING = re.compile(
+    r"(?:\s*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening|day)|dear (?:all|team|colleagues)|greetings|hallo|"
+    r"guten (?:tag|morgen|abend)|moin|\uc548\ub155\ud558\uc138\uc694)"
+    r"(?:\s+(?:there|all|everyone|everybody|team|guys|folks|again|hebbql))*\s*[,.!:\u2013-]+|"
+    r"\s*(?:quick (?:one|question)|one quick question|just a quick (?:one|question)|question for you)\s*[,.!:\u2013-]+|"
+    r"\s*(?:ok|okay|so|well|right|now|um|uh)\s*,)+\s*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"(?<=[\w?.!,'\"])[\s,.!-]*\b(?:(?:many |a lot of )?thanks(?: (?:a lot|so much|very much|in advance|"
+    r"a million|again))?|"
+    r"thank you(?: (?:so much|very much|in advance|kindly))?|thx|cheers|danke(?: (?:sch\u00f6n|sehr|im voraus))?|"
+    r"\uac10\uc0ac\ud569\ub2c8\ub2e4|\uace0\ub9d9\uc2b5\ub2c8\ub2e4)[\s.!]*\Z",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"[.!?]\s+(?=[A-Z\u00c0-\u00dca-z\"'\u201c\d])")
+_ABBREVIATED = re.compile(
+    r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Ltd|Inc|Co|No|vs|e\.g|i\.e|etc|approx|Nr|z\.B)\.\Z", re.IGNORECASE
+)
+_ASK = (
+    r"(?:(?:in|at|on|for|from|to|by|of|with|since) )?(?:which|what|who|whose|whom|when|where|how|"
+    r"why)\b(?!['\u2019]?s? about)|"
+    r"(?:(?:can|could|would|will) you |please |kindly |just )*(?:list|show|give|name|find|count|tell|rank|"
+    r"compare|display|"
+    r"return|get|sort|divide|calculate|compute|report)\b|"
+    r"(?:is|are|was|were|do|does|did|has|have|had) (?:there|we|our|the|any|it|they|he|she|you|i|anyone|anybody|"
+    r"all|every)\b|"
+    r"(?:the )?(?:number|total|average|sum|share|percentage|top|names?) of\b"
+)
+_ASKS = re.compile(rf"(?:and |so |then |but |now |ok(?:ay)?,? |well,? )*(?:{_ASK})", re.IGNORECASE)
+_TALK = re.compile(
+    r"(?:i|i['\u2019](?:m|d|ve|ll)|we['\u2019](?:re|ve|d|ll)|my|somebody|someone|a (?:colleague|friend|customer|"
+    r"client)|"
+    r"the (?:boss|ceo|auditors?)|before|because|since|as|while|when|now that|to (?:see|know|understand|prepare|plan|"
+    r"check|decide)|out of curiosity|(?:some of|it|this|that|there) \w+|sorry|no rush|just (?:curious|wondering))\b",
+    re.IGNORECASE,
+)
+_PLAIN_WE = re.compile(r"we\b(?!['\u2019])", re.IGNORECASE)
+_ERRAND = re.compile(
+    r"(?:i|we)\b[^.?!:]*?\b(?:to (?:know|see|find out|learn|tell \w+|check|say|ask|report)|know|wondering|wonder|"
+    r"asking(?: me)?|curious|find out|be told|work out|figure out)\b,?\s+(?:(?:please|exactly|first|again)\s+)*"
+    r"(?=(?:how (?:many|much|long|often|high)|which|who|whose|when|where|whether)\b)|"
+    r"(?:for|before|as|because|since|to|out of curiosity)\b[^.?!:]*?\b(?:i|we)\b(?:['\u2019]d)?\s+(?:(?:would|"
+    r"must|have to|want to|also)\s+)*"
+    r"(?:like|need|want|know|be looking for|am looking for|see|require)\b(?: to (?:know|see|have))?,?\s+(?:please\s+)?"
+    r"(?=\w+)",
+    re.IGNORECASE,
+)
+_LEAD_MARK = re.compile(
+    r":\s+|,?\s+(?:so|and so|hence|therefore|that is why|that['\u2019]s why)[,:]?\s+|"
+    r",\s+(?!(?:(?:in |at |on |for |from |to |by |of |with )?(?:which|who|whose|whom|where|when)|is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+_FOR = re.compile(r"for\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\b(?:they|them|theirs|he|she|him|his|her|hers|it|these|those (?!who|that|which|in|of|with|from|placed)|"
+    r"the (?:same|latter|former)|this (?!year|month|week|quarter)|that (?:one|customer|order|product|company|person|"
+    r"supplier|number|employee|client))\b|\A(?:(?!each|every)\w+\W+)*?(?:its|their)\b",
+    re.IGNORECASE,
+)
+_FEW = 3
+
+
+def asked(question: str, links: Callable[[str], Iterable[str]]) -> str:
+    """What a question asks, without what only leads to it or thanks for it; the question itself where all of it may.
+
+    A sentence or clause before the asking goes only if it is talk (`I am planning …`) to which nothing behind it points
+    back and which names nothing that the answer may hang on. `links` tells what a text names: `value`, `table`,
+    `column` or `term` for each. Doing it twice changes nothing.
+
+    >>> asked("Hi there, I'm counting the shelves tonight. How many units are in stock? Thanks!", lambda text: ())
+    'How many units are in stock?'
+    >>> asked("Somebody rang from extension 428, who is that?", lambda text: ())
+    'Somebody rang from extension 428, who is that?'
+    """
+    text = question
+    while (greeting := _GREETING.match(text)) is not None and len(text[greeting.end() :].split()) >= _FEW:
+        text = text[greeting.end() :]
+    thanks = _THANKS.search(text)
+    if thanks is not None and len(text[: thanks.start()].split()) >= _FEW:
+        text = text[: thanks.start()] + _last_mark(text[thanks.start() : thanks.end()])
+    while begin := _begin(text, links):
+        text = text[begin:]
+    return text
+
+
+def _last_mark(text: str) -> str:
+    return "?" if text.lstrip().startswith("?") else ""
+
+
+def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
+    """The length of the sentence or clause of talk that a text begins with; 0 where it begins with the asking."""
+    ends = [m.end() for m in _BREAK.finditer(text) if _ABBREVIATED.search(text[: m.start() + 1]) is None]
+    if ends and _is_talk(text[: ends[0]], text[ends[0] :]):
+        return ends[0]
+    end = _clause(text[: ends[0]] if ends else text)
+    if not end or len(text[end:].split()) < _FEW or _POINTS_BACK.search(text[end:]) is not None:
+        return 0
+    lead = text[:end]
+    named = set(links(lead)) if not re.search(r"\d", lead) else {"value"}
+    return 0 if "value" in named or (named and _FOR.match(lead)) else end
+
+
+def _is_talk(sentence: str, rest: str) -> bool:
+    """Whether a sentence only leads to what stands behind it, which asks and stands by itself."""
+    if _TALK.match(sentence) is None and _PLAIN_WE.match(sentence) is None:
+        return False
+    if sentence.rstrip().endswith("?") or re.search(r"\d", sentence) or _ERRAND.match(sentence) or _clause(sentence):
+        return False
+    asks = _ASKS.match(rest) is not None or "?" in rest
+    return asks and _POINTS_BACK.search(rest) is None
+
+
+def _clause(text: str) -> int:
+    """The length of a clause of talk that a sentence begins with: `For the meeting I need`, `I wonder`; 0 for none."""
+    if _TALK.match(text) is not None or _PLAIN_WE.match(text) is not None:
+        for mark in _LEAD_MARK.finditer(text):
+            behind = _ASKS.match(text, mark.end()) is not None
+            behind = behind or (mark[0][0] == ":" and len(text[mark.end() :].split()) > _FEW)
+            if behind and len(text[: mark.start()].split()) > _FEW:
+                return mark.end()
+    errand = _ERRAND.match(text)
+    return errand.end() if errand is not None else 0

@@ -1,0 +1,140 @@
+"""Korean and German questions, typed names and short years find what the same question in plain English finds."""
+
+from __future__ import annotations
+
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.database.reading import open_database
+from agent.grounding import ground
+from agent.intent import bucket_of, predict
+from agent.linked import Grounding
+from agent.linking import Lexicon
+from agent.periods import moments, periods
+from memory.semantic import Term
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Lexicon:
+    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
+    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
+        return Lexicon.build(database.schema, database.facts, terms)
+
+
+def _said(grounding: Grounding) -> set[tuple[str | None, str | None, str | None]]:
+    literal = {"value", "year", "month", "quarter", "half", "date"}
+    return {
+        (link.table, link.column, link.value if link.kind in literal else None)
+        for link in grounding.chosen
+        if link.kind in literal or (link.column and link.role != "entity")
+    }
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "english"),
+    [
+        ("스웨덴 고객의 도시와 전화번호를 보여 주세요.", "city and phone of customers in Sweden"),
+        ("멕시코에 있는 고객은 몇 명인가요?", "how many customers are in Mexico"),
+        ("Wie viele Kunden haben wir in Österreich?", "how many customers do we have in Austria"),
+        ("Bestellungen im zweiten Quartal 1997", "orders in the second quarter of 1997"),
+        ("1997년 3월의 주문은 몇 건인가요?", "how many orders were there in March 1997"),
+        ("Welche Postleitzahl hat der Kunde Ernst Handel?", "postal code of the customer Ernst Handel"),
+    ],
+)
+def test_a_question_of_another_language_links_to_the_same(elsewhere: str, english: str, northwind: Lexicon) -> None:
+    one, other = ground(elsewhere, northwind), ground(english, northwind)
+    assert _said(one) == _said(other)
+    assert one.tables == other.tables
+    assert one.filters == other.filters
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "english"),
+    [
+        ("Wie viele Kunden haben wir in Mexiko?", "how many customers do we have in Mexico"),
+        ("Bei wie vielen Kunden war Robert King?", "how many customers did Robert King visit"),
+        ("멕시코 고객은 몇 명인가요?", "how many customers are in Mexico"),
+    ],
+)
+def test_counting_is_seen_in_other_languages(elsewhere: str, english: str, northwind: Lexicon) -> None:
+    one = predict(elsewhere, ground(elsewhere, northwind))
+    assert one.kind == "count" == predict(english, ground(english, northwind)).kind
+
+
+def test_a_word_of_another_language_is_no_stored_value_of_the_same_letters(northwind: Lexicon) -> None:
+    value, country = "customers in Lander", "customers in London"
+    assert ground(value, northwind).values[0].value == "Lander"
+    assert bucket_of(predict(value, ground(value, northwind)))
+    assert ground(country, northwind).values[0].column == "City"
+
+
+def test_korean_counts_limit_the_rows(northwind: Lexicon) -> None:
+    grounding = ground("매출이 가장 높은 공급업체 세 곳", northwind)
+    assert (grounding.limit, grounding.direction) == (3, "high")
+
+
+def test_both_ends_of_an_amount_are_no_one_row(northwind: Lexicon) -> None:
+    both = ground("the lowest, the average and the highest list price per category", northwind)
+    assert (both.limit, both.direction) == (None, None)
+    assert ground("the highest list price per category", northwind).direction == "high"
+
+
+def test_a_time_goes_by_the_verb_before_it(northwind: Lexicon) -> None:
+    def dated(question: str) -> tuple[str, str] | None:
+        return ground(question, northwind).date_column
+
+    assert dated("orders placed in 1998 and shipped to France") == ("Orders", "OrderDate")
+    assert dated("orders to France that were shipped in 1998") == ("Orders", "ShippedDate")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("in '97", ["1997"]),
+        ("placed in 97?", ["1997"]),
+        ("in 96 and how many in 97, side by side", ["1996", "1997"]),
+        ("december 96 and again in december 97", ["1996-12", "1997-12"]),
+        ("q1 97 against q1 98", ["1997-Q1", "1998-Q1"]),
+        ("first half of '97", ["1997-H1"]),
+        ("since '05", ["2005"]),
+        ("feb 98", ["1998-02"]),
+        ("6. Mai 1998", ["1998-05-06"]),
+        ("im März 1997", ["1997-03"]),
+        ("1997년 12월", ["1997-12"]),
+        ("1998년 1분기", ["1998-Q1"]),
+        ("1997년 하반기", ["1997-H2"]),
+        ("in the nineties", []),
+        ("over 97 units", []),
+        ("in 97 countries", []),
+        ("order 97", []),
+        ("freight below 90", []),
+        ("on march 25", []),
+        ("97% of orders", []),
+    ],
+)
+def test_short_years_and_other_languages_times(text: str, values: list[str]) -> None:
+    assert [moment.value for moment in moments(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("seit 1997", 1997, None),
+        ("vor 1997", None, 1997),
+        ("bis 1997", None, 1998),
+        ("1997년 이후", 1997, None),
+        ("1997년까지", None, 1998),
+        ("1997년 이전", None, 1997),
+        ("since 97", 1997, None),
+        ("before '97", None, 1997),
+    ],
+)
+def test_open_times_of_other_languages(text: str, since: int | None, until: int | None) -> None:
+    (period,) = periods(text, moments(text))
+    assert (period.since and period.since.year, period.until and period.until.year) == (since, until)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.asides import asked
+from agent.database.reading import open_database
+from agent.grounding import ground
+from agent.intent import bucket_of, mask, predict
+from agent.linking import Lexicon
+from memory.semantic import Term
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Lexicon:
+    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
+    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
+        return Lexicon.build(database.schema, database.facts, terms)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Hi there, how many clients are in Austria?", "how many clients are in Austria?"),
+        ("Hello! Good morning, which carriers are there", "which carriers are there"),
+        ("How many orders came in? Thanks a lot!", "How many orders came in?"),
+        ("I am writing the yearly report. How many orders came in in 1997?", "How many orders came in in 1997?"),
+        (
+            "I'm trying to see how we do, so could you show me the freight per carrier?",
+            "could you show me the freight per carrier?",
+        ),
+        ("We want to send cards and I need to know which clients are in Austria", "which clients are in Austria"),
+        ("Before the meeting I'd like a feeling for it: how many goods are sold out?", "how many goods are sold out?"),
+    ],
+)
+def test_what_only_leads_to_the_asking_is_left_out(said: str, meant: str, northwind: Lexicon) -> None:
+    assert asked(said, northwind.kinds_in) == meant
+    assert asked(meant, northwind.kinds_in) == meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Ernst Handel called. When did they order last?",  # points back
+        "Somebody rang from extension 428, who is that?",
+        "For the orders of customers in Poland I need order number and carrier.",  # says which
+        "I need the orders of Ernst Handel",  # nothing is asked behind it
+        "Customers in Germany, how many are there?",
+        "I want to know the freight of order 10248: which carrier took it?",
+        "Which clients are in Austria? Just the names",
+        "Hi there",
+    ],
+)
+def test_what_says_which_is_kept(said: str, northwind: Lexicon) -> None:
+    assert asked(said, northwind.kinds_in) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "My boss is asking about last year's report. How many orders placed in 1997 went to France?",
+            "How many orders placed in 1997 went to France?",
+        ),
+        (
+            "A colleague says that Japanese goods never sell. Which customers in Germany ordered Tofu?",
+            "Which customers in Germany ordered Tofu?",
+        ),
+    ],
+)
+def test_talk_makes_no_links_no_intent_and_no_other_mask(said: str, meant: str, northwind: Lexicon) -> None:
+    one, other = ground(said, northwind), ground(meant, northwind)
+    assert one == other
+    assert bucket_of(predict(said, one)) == bucket_of(predict(meant, other))
+    assert mask(said, one) == mask(meant, other)
+
+
+def test_a_question_all_of_whose_links_stand_in_the_talk_is_read_whole(northwind: Lexicon) -> None:
+    said = "I am looking at the suppliers again. How many are there really?"
+    assert ground(said, northwind).named == ("Suppliers",)

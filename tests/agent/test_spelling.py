@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.database.reading import open_database
+from agent.grounding import ground
+from agent.intent import bucket_of, mask, predict
+from agent.linking import Lexicon
+from agent.spelling import is_word, respelt
+from agent.wording import Token
+from memory.semantic import Term
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def northwind() -> Lexicon:
+    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
+    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
+    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
+        return Lexicon.build(database.schema, database.facts, terms)
+
+
+def _far(token: Token) -> int:
+    return 9
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("whcih clients", "which clients"),
+        ("how mnay are there", "how many are there"),
+        ("name adn price plese", "name and price please"),
+        ("avrage nubmer of pieces for eahc year", "average number of pieces for each year"),
+        ("Averge freight", "Average freight"),
+        ("cost mroe then 10", "cost more than 10"),
+        ("those who dont pay", "those who don't pay"),
+        ("next to eachother", "next to each other"),
+        ("orders of Febuary 1998", "orders of Febuary 1998"),
+        ("orders of febuary 1998", "orders of february 1998"),
+    ],
+)
+def test_mistyped_everyday_words_are_mended(typed: str, meant: str) -> None:
+    assert respelt(typed, _far) == meant
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "bottles on a shelf in a wide lane",  # real words, one letter from everyday ones
+        'the client named "mroe"',  # quoted
+        "what did Mroe buy",  # a name
+        "wie viele Kunden hatten wir nahc 1997",  # not English
+        "xq fo ot",  # too short to be sure
+        "이쿠라 nubmr",
+    ],
+)
+def test_what_may_be_meant_as_it_stands_is_left(typed: str) -> None:
+    assert respelt(typed, _far).split()[:-1] == typed.split()[:-1]
+
+
+def test_a_word_nearer_to_the_database_is_left_to_linking() -> None:
+    assert respelt("the whice ones", lambda token: 1) != respelt("the whice ones", lambda token: 0)
+    assert respelt("the whice ones", lambda token: 0) == "the whice ones"
+
+
+@given(st.text(alphabet="abcdehilmnorstuwy ", max_size=60))
+def test_mending_twice_changes_nothing(text: str) -> None:
+    once = respelt(text, _far)
+    assert respelt(once, _far) == once
+
+
+def test_a_dictionary_word_is_no_mistyped_name(northwind: Lexicon) -> None:
+    assert is_word("rang")
+    grounding = ground("Somebody rang from extension 428, who is that?", northwind)
+    assert "Products" not in grounding.named
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("how mnay custommers are in Germany", "how many customers are in Germany"),
+        ("whcih prodcuts cost mroe than 20", "which products cost more than 20"),
+        ("avrage freight per ordr in febuary 1997", "average freight per order in february 1997"),
+    ],
+)
+def test_a_mistyped_question_lands_in_the_bucket_of_the_meant_one(typed: str, meant: str, northwind: Lexicon) -> None:
+    one, other = ground(typed, northwind), ground(meant, northwind)
+    assert bucket_of(predict(typed, one)) == bucket_of(predict(meant, other))
+    assert len(one.filters) == len(other.filters)
+    assert mask(typed, one) == mask(one.question, one)
