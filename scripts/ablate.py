@@ -42,25 +42,15 @@ from agent.app import FAILURES, USAGE_ERRORS, App, check_question, open_app, rea
 from agent.attempt import Attempt  # noqa: E402
 from agent.checkout import commit  # noqa: E402
 from agent.journal import Unwritten  # noqa: E402
-from agent.learning.ablating import (  # noqa: E402
-    AblationError,
-    Trial,
-    TrialFile,
-    Variant,
-    ablation,
-    ablation_json,
-    finding,
-    markdown,
-    other_codes,
-    read_variants,
-    state_of,
-    trial_of,
-)
+from agent.learning.ablating import ablation  # noqa: E402
+from agent.learning.ablation_report import ablation_json, finding, markdown  # noqa: E402
 from agent.learning.arms import Arm  # noqa: E402
 from agent.learning.evaluating import EvaluationError, evaluate, without_places, write_whole  # noqa: E402
 from agent.learning.leaks import leaks  # noqa: E402
 from agent.learning.mistakes import one_spelling  # noqa: E402
 from agent.learning.questions import Pair, QuestionFileError, read_pairs  # noqa: E402
+from agent.learning.trials import Trial, TrialFile, other_codes, state_of, trial_of  # noqa: E402
+from agent.learning.variants import AblationError, Variant, read_variants  # noqa: E402
 from agent.models.cached import CachedModel  # noqa: E402
 from agent.question import cleaned  # noqa: E402
 from agent.school import School  # noqa: E402

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agent.learning.statistics import Difference, Share
+from agent.learning.tables import cell, counts, differences, percent, points, right_of, seconds_of, table, tokens_of
 
 if TYPE_CHECKING:
-    from agent.learning.evaluating import ArmResult, Comparison, Counted, Dimension, Evaluation, Tokens
+    from agent.learning.evaluating import ArmResult, Comparison, Counted, Dimension, Evaluation
 
 _MOST_NAMED = 5
 _FEWEST = 10
@@ -20,76 +20,6 @@ _HEADINGS: dict[Dimension, str] = {
     "type": "type, as its author named it",
     "language": "language",
 }
-
-
-_WORDS = {
-    "no_answer": "no answer",
-    "not_run": "did not run",
-    "columns": "other columns",
-    "rows": "other rows",
-    "values": "other values",
-    "order": "other order",
-    "empty": "no rows",
-    "cut": "too many rows",
-    "lucky": "right by luck",
-    "uninformative": "proves nothing",
-}
-
-
-def in_words(code: str) -> str:
-    """A kind of error, a rule of the guard, or one with the other, as a person reads it.
-
-    >>> in_words("not_run (unknown_column)"), in_words("values"), in_words("abstained")
-    ('did not run (unknown column)', 'other values', 'abstained')
-    """
-    kind, space, rule = code.partition(" ")
-    return (_WORDS.get(kind, kind) + space + rule).replace("_", " ")
-
-
-def percent(found: Share) -> str:
-    """A share with its interval.
-
-    >>> from agent.learning.statistics import share
-    >>> percent(share(52, 80)), percent(share(0, 0))
-    ('65.0 % (54 to 75)', 'none')
-    """
-    if found.value is None:
-        return "none"
-    return f"{100 * found.value:.1f} % ({100 * found.interval.low:.0f} to {100 * found.interval.high:.0f})"
-
-
-def points(found: Difference) -> str:
-    """A difference in points of a hundred, with its interval.
-
-    >>> from agent.learning.statistics import difference
-    >>> points(difference(30, 2, 80)), points(difference(0, 0, 0))
-    ('+35.0 (+23.4 to +46.6)', 'none')
-    """
-    if found.value is None:
-        return "none"
-    return f"{_signed(found.value)} ({_signed(found.interval.low)} to {_signed(found.interval.high)})"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are figures.
-
-    >>> print(table(["arm", "right"], [["a|b", "3"]]))
-    | arm | right |
-    | :-- | --: |
-    | a\\|b | 3 |
-    """
-    rule = [":--", *["--:"] * (len(header) - 1)]
-    shown = [[cell(text) for text in header], rule, *([cell(text) for text in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in shown)
-
-
-def cell(text: str) -> str:
-    """A text as it may stand in a cell: on one line, with nothing that Markdown or HTML would read.
-
-    >>> cell("a|b\\nc <b>")
-    'a\\\\|b c &lt;b>'
-    """
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|").split())
 
 
 def finding(evaluation: Evaluation) -> str:
@@ -173,24 +103,13 @@ def _arms(evaluation: Evaluation) -> str:
 
 
 def _differences(evaluation: Evaluation) -> str:
-    header = ["", "points (95 % interval)", "questions", "only the first right", "only the second", "p"]
-    rows = [
-        [
-            f"`{one.arm}` against `{one.against}`",
-            points(one.difference),
-            str(one.difference.total),
-            str(one.difference.gained),
-            str(one.difference.lost),
-            _p(one.difference.p),
-        ]
-        for one in evaluation.comparisons
-    ]
+    compared = [(one.arm, one.against, one.difference) for one in evaluation.comparisons]
     left_out = [
         f"Left out of `{one.arm}` against `{one.against}`, as asked in one of the two only: {_named(one.left_out)}."
         for one in evaluation.comparisons
         if one.left_out
     ]
-    return "\n\n".join([table(header, rows), *left_out])
+    return "\n\n".join([differences(compared), *left_out])
 
 
 def _sliced(evaluation: Evaluation, dimension: Dimension) -> str:
@@ -211,7 +130,7 @@ def _sliced(evaluation: Evaluation, dimension: Dimension) -> str:
         if part.dimension == dimension and part.difference.total >= _FEWEST
     }
     header = [dimension, *(f"`{one.arm}`" for one in evaluation.arms)]
-    rows = [[name or "not said", *(_counts(found.get((one.arm, name))) for one in evaluation.arms)] for name in names]
+    rows = [[name or "not said", *(right_of(found.get((one.arm, name))) for one in evaluation.arms)] for name in names]
     if gain and apart:
         header.append(f"`{gain.arm}` against `{gain.against}`")
         rows = [[*row, apart.get(name, f"fewer than {_FEWEST}")] for row, name in zip(rows, names, strict=True)]
@@ -224,18 +143,11 @@ def _errors(evaluation: Evaluation) -> str:
         ("rule of the guard that the last draft broke", lambda one: one.rules),
         ("how attempts ended", lambda one: one.statuses),
     ]
-    tables = []
-    for title, counted in kinds:
-        counts = {one.arm: {each.name: each.count for each in counted(one)} for one in evaluation.arms}
-        totals: dict[str, int] = {}
-        for each in counts.values():
-            for name, count in each.items():
-                totals[name] = totals.get(name, 0) + count
-        if totals:
-            names = sorted(totals, key=lambda name: (-totals[name], name))
-            rows = [[in_words(name), *(str(counts[one.arm].get(name, 0)) for one in evaluation.arms)] for name in names]
-            tables.append(table([title, *(f"`{one.arm}`" for one in evaluation.arms)], rows))
-    return "\n\n".join(tables)
+    found = [
+        counts(title, [(one.arm, {each.name: each.count for each in counted(one)}) for one in evaluation.arms])
+        for title, counted in kinds
+    ]
+    return "\n\n".join(filter(None, found))
 
 
 def _spent(evaluation: Evaluation) -> str:
@@ -257,11 +169,11 @@ def _spent(evaluation: Evaluation) -> str:
                 f"`{one.arm}`",
                 f"{spent.calls:,}",
                 f"{spent.replayed:,}",
-                _tokens(spent.tokens),
-                _tokens(spent.per_right) if spent.per_right else "none right",
+                tokens_of(spent.tokens),
+                tokens_of(spent.per_right) if spent.per_right else "none right",
                 _money(spent.cost_usd),
-                _seconds(spent.seconds_median),
-                _seconds(spent.seconds_p90),
+                seconds_of(spent.seconds_median),
+                seconds_of(spent.seconds_p90),
             ]
         )
     return (
@@ -289,28 +201,7 @@ def _named(ids: Sequence[str]) -> str:
     return f"{len(ids)} ({', '.join(cell(id) for id in ids[:_MOST_NAMED])}{more})"
 
 
-def _counts(found: Share | None) -> str:
-    return f"{found.right}/{found.total}" if found else ""
-
-
-def _signed(value: float) -> str:
-    tenths = round(1000 * value)
-    return f"{tenths / 10:+.1f}" if tenths else "0"
-
-
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
-
-
-def _tokens(tokens: Tokens) -> str:
-    return " + ".join(f"{round(count):,}" for count in (tokens.input, tokens.cached, tokens.output))
-
-
 def _money(cost: float | None) -> str:
     if cost is None:
         return "unknown"
     return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.4f}"
-
-
-def _seconds(value: float | None) -> str:
-    return "none" if value is None else f"{value:.1f}"

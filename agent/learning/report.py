@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.learning.evaluating import without_places, write_whole
-from agent.learning.findings import in_words
 from agent.learning.runs import Forgotten, Pause, Plan, Run, RunError, Seeded
 from agent.learning.statistics import Share, share
 from agent.learning.steps import Step
+from agent.learning.tables import in_words
 
 if TYPE_CHECKING:
     from agent.learning.pictures import CurvePoint

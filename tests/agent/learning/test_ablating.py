@@ -14,21 +14,11 @@ import pytest
 from filelock import FileLock
 
 from agent.app import App, open_app
-from agent.learning.ablating import (
-    VARIANTS,
-    AblationError,
-    Trial,
-    TrialFile,
-    ablation,
-    ablation_json,
-    finding,
-    holm,
-    markdown,
-    other_codes,
-    read_variants,
-    state_of,
-)
+from agent.learning.ablating import ablation, holm
+from agent.learning.ablation_report import ablation_json, finding, markdown
 from agent.learning.questions import QuestionFileError
+from agent.learning.trials import Trial, TrialFile, other_codes, state_of
+from agent.learning.variants import VARIANTS, AblationError, read_variants
 from agent.models.port import ModelUnavailableError, Prompt, Reply, Usage
 from agent.settings import Levers, Settings
 from memory.embedder import MiniLM
