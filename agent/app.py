@@ -60,6 +60,7 @@ from procedural.synapse import Synapse
 if TYPE_CHECKING:
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
+    from agent.keeping.checking import Checking
     from agent.keeping.gate import Gate
     from agent.keeping.versions import Versions
     from agent.learning.hard import HardReport
@@ -597,6 +598,13 @@ class App:
         return Versions(app=self)
 
     @cached_property
+    def checking(self) -> Checking:
+        """The checks of the brain."""
+        from agent.keeping.checking import Checking
+
+        return Checking(app=self)
+
+    @cached_property
     def gate(self) -> Gate:
         """A better brain is built beside this one, and takes its place only when it is green."""
         from agent.keeping.gate import Gate
@@ -613,12 +621,12 @@ class App:
 
     def seed_once(self) -> None:
         """Load the accepted brain of this database, or else its seed pack, into one that never loaded anything."""
-        loaded = (EventKind.BATCH_OPENED, EventKind.BRAIN_CHANGED)
-        accepted = self.versions.accepted.is_file()
-        if not (accepted or self.shipped_pack.is_file()) or any(self.ledger.events(kinds=loaded)):
+        if any(self.ledger.events(kinds=(EventKind.BATCH_OPENED, EventKind.BRAIN_CHANGED))):
             return
-        if accepted:
+        if self.accepted_brain.is_file():
             self.versions.load_accepted()
+            return
+        if not self.shipped_pack.is_file():
             return
         self.say(f"Loading the seed pack {self.shipped_pack.name}: each pair is run and checked …")
         report = self.seed()
@@ -640,6 +648,11 @@ class App:
                     self.say(f"The episode store is built anew from the ledger: {done.rebuilt}")
         except StoreError as trouble:
             self.say(f"{trouble} The changes stay queued in the ledger.")
+
+    @property
+    def accepted_brain(self) -> Path:
+        """Where the accepted brain of this database is, if it has one."""
+        return self.settings.data / "brain" / f"{self.schema.name}.brain"
 
     @property
     def shipped_pack(self) -> Path:

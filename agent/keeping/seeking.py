@@ -11,6 +11,8 @@ from memory.brain.checks import Forbidden, Structure, read_checks
 from memory.brain.forbidding import Needle, Used, leaves
 from memory.episode import Episode
 
+__all__ = ["Forbidden", "Sought", "named", "sought"]
+
 _NAMES_THEM = (
     "is red of single episodes, whichever came first; `hebbql brain test` names them. "
     "Only forbidden checks are bisected."

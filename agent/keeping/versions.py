@@ -6,18 +6,16 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from agent.forgetting import select
 from agent.keeping.building import Builder, Built, Plan
-from agent.keeping.seeking import Sought, named, sought
 from agent.weights import KeptWeights
 from memory.brain.batches import Batch, Prefix, RememberedVectors, batches, without
 from memory.brain.bisecting import BisectionError, Found, Probe, bisect, most_probes
-from memory.brain.checks import Forbidden
 from memory.brain.differences import Action, Edit, apply, counted, diff, in_words, worth_telling
 from memory.brain.history import Entry, history, of_batch
 from memory.brain.reading import LIVE, Taken, read, resolve, snapshots, take
@@ -31,6 +29,7 @@ from memory.store import Archiving, StoreError
 
 if TYPE_CHECKING:
     from agent.app import App
+    from agent.keeping.seeking import Sought
 
 
 __all__ = [
@@ -49,7 +48,6 @@ __all__ = [
     "Reverted",
     "Snapshot",
     "SnapshotError",
-    "Sought",
     "Status",
     "Taken",
     "Versions",
@@ -158,11 +156,6 @@ class Versions:
         """What the brain knows now."""
         return read(self.app.ledger, self.weights)
 
-    @property
-    def accepted(self) -> Path:
-        """Where the accepted brain of this database is, if it has one."""
-        return self.app.settings.data / "brain" / f"{self.app.schema.name}.brain"
-
     def taken(self) -> tuple[Taken, ...]:
         """The snapshots that were taken, oldest first."""
         return snapshots(self.app.ledger)
@@ -241,7 +234,7 @@ class Versions:
 
     def plan(self, path: Path | None = None, *, edited: bool = False) -> Plan:
         """What a file, or the accepted brain, would make of this one. Raises SnapshotError."""
-        return self.builder.plan(path or self.accepted, edited=edited)
+        return self.builder.plan(path or self.app.accepted_brain, edited=edited)
 
     def build(self, plan: Plan) -> Built:
         """Make the brain what a plan says. Raises SnapshotError."""
@@ -250,8 +243,8 @@ class Versions:
     def load_accepted(self) -> Built:
         """Bring the accepted brain into one that nothing was loaded into; what is there stays. Raises SnapshotError."""
         say = self.app.say
-        say(f"Building the brain from {self.accepted.name}: each episode is run and checked …")
-        done = self.builder.carry_out(self.builder.plan(self.accepted, adding=True), adding=True)
+        say(f"Building the brain from {self.app.accepted_brain.name}: each episode is run and checked …")
+        done = self.builder.carry_out(self.builder.plan(self.app.accepted_brain, adding=True), adding=True)
         remembered = sum(edit.kind == "episode" for edit in done.written.edits)
         say(f"{remembered} episodes remembered, {len(done.plan.refused)} refused.")
         for one in done.plan.refused:
@@ -266,6 +259,9 @@ class Versions:
         Raises:
             BisectionError: there is no such check, or it has no first batch.
         """
+        from agent.database.uses import used
+        from agent.keeping.seeking import Forbidden, named, sought
+
         if check is not None:
             forbidden = named(checks or self.app.settings.data / "brain" / "checks", check)
         else:
@@ -273,7 +269,7 @@ class Versions:
                 forbidden = Forbidden(kind="forbidden", name="given", text=text, sql=sql)
             except ValueError as error:
                 raise BisectionError("What is looked for needs a letter or a digit.") from error
-        return sought(forbidden, used=self._used)
+        return sought(forbidden, used=partial(used, schema=self.app.schema))
 
     def archive(self, folder: Path) -> Exported:
         """Write the live brain into a folder as Cognee's own archives, one for each bucket.
@@ -354,11 +350,6 @@ class Versions:
         if erase:
             proof = self.app.forget(select(self.app.ledger, batch=batch, forgotten=True), erase=True).proof
         return Reverted(batch, written, self.live.hash, proof)
-
-    def _used(self, sql: str) -> frozenset[tuple[str, str]] | None:
-        from agent.database.uses import used
-
-        return used(sql, self.app.schema)
 
     def _told_by(self, batch: str) -> Callable[[Content], bool]:
         """Whether a lesson was learned in the epoch of training that a batch is of.

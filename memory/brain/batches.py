@@ -6,16 +6,19 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory.brain.differences import Edit, diff
 from memory.brain.snapshot import Record, Snapshot, SnapshotError
 from memory.chain import Content
-from memory.embedder import Embedder, Vector
+from memory.embedder import Embedder
 from memory.episode import Episode, Part
 from memory.ledger import BucketCount, EventKind, Ledger
 from memory.recall import Recall, Recalled, Vectors
 from memory.store import Hit
+
+if TYPE_CHECKING:
+    from memory.embedder import Vector
 
 
 @dataclass(frozen=True, slots=True)
