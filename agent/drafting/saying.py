@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from agent.drafting.literals import Column
+from agent.drafting.patterns import Pattern, covered, patterns
 from agent.keys import qualified
 from agent.linked import Grounding, Link
 from agent.linking import Lexicon
@@ -31,6 +33,7 @@ _LONGEST_ASKED = 12
 _STOP_MARK = re.compile(r"[?.!:;]\s+|,\s+(?=(?:just|only|with)\b)")
 _LIST_BREAK = re.compile(r"[?.!:;]\s+|,\s+|\s\(|\s+[-\u2013\u2014]\s+")
 _BESIDES = re.compile(r"(?:and|plus|with|together|along|also|how many)\b", re.IGNORECASE)
+_WITH_ITS = re.compile(r"\s*(?:and|plus|(?:together |along )?with)\s+(?:its|their|his|her)\b", re.IGNORECASE)
 _LIST_HEAD = re.compile(r"\s+(?:of|for)\s+(?:every|each|all|the|any|our)\b", re.IGNORECASE)
 _LIST_JOINED = re.compile(r",|&|\b(?:and|und|plus)\b", re.IGNORECASE)
 _ORDER_ONLY = re.compile(
@@ -56,7 +59,7 @@ _LACKS = re.compile(
 )
 _OR = re.compile(r"(?:\s+(?:number|no))?\s*(?:or|and|nor)\s+(?:(?:a|an|any)\s+)?", re.IGNORECASE)
 _EMPTY = re.compile(
-    r"\s+(?:(?:number|field|entry)\s+)?(?:(?:is|are|was|were)\s+)?(?:missing|empty|blank|unknown|"
+    r"\s+(?:(?:number|field|entry)\s+)?(?:(?:is|are|was|were|both|all)\s+){0,2}(?:missing|empty|blank|unknown|"
     r"not\s+(?:known|given|filled|set|recorded|on\s+(?:file|record)))\b",
     re.IGNORECASE,
 )
@@ -89,7 +92,7 @@ class Said:
     not link to a limit. `aggregates` are AVG, COUNT and SUM where a word asks for them; `distinct` of what
     different ones are counted; `grain` the unit of time that is grouped by; `shown` the columns to be shown where rows
     are shown as they are, empty where the words do not tell. `listed` says that the words do nothing but list these,
-    before the rows or behind them.
+    before the rows or behind them. `patterns` are of the letters of columns, whose words count for nothing else.
     """
 
     things: tuple[Thing, ...]
@@ -104,14 +107,19 @@ class Said:
     grain: str | None
     shown: tuple[Column, ...]
     listed: bool = False
+    patterns: tuple[Pattern, ...] = ()
 
 
 def said(grounding: Grounding, lexicon: Lexicon) -> Said:
     """Read what a question speaks of off its links. A table whose row is named beside it is not asked about itself."""
     dialect = lexicon.schema.dialect
     lacked = _lacked(grounding, lexicon)
+    found = patterns(grounding, lexicon, called=lambda table: display(table, lexicon))
     stretches = {(link.start, link.end) for link in lacked}
-    grounding = replace(grounding, links=tuple(k for k in grounding.links if (k.start, k.end) not in stretches))
+    grounding = replace(
+        grounding,
+        links=tuple(k for k in grounding.links if (k.start, k.end) not in stretches and not covered(k, found)),
+    )
     expressions = {term.names[0]: term.expression for term in lexicon.glossary if term.expression}
     single = frozenset(term.names[0] for term in lexicon.glossary if len(term.tables) == 1)
     things: list[Thing] = []
@@ -159,6 +167,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         _counted_apart(grounding),
         grain_of(grounding.question),
         *_shown(grounding, lexicon, single),
+        patterns=found,
     )
 
 
@@ -216,7 +225,10 @@ def _shown(grounding: Grounding, lexicon: Lexicon, single: frozenset[str]) -> tu
     if stretch is not None:
         # A name of rows that no word names may be the name of anything.
         sure = head is not None or not any(_NAME.fullmatch(word[0]) for word in _WORD.finditer(question, *stretch))
-        return _listed(grounding, lexicon, single, head, *stretch), listed and sure
+        asked = _listed(grounding, lexicon, single, head, *stretch)
+        if head is not None and head.table and head.end <= stretch[0] and _WITH_ITS.match(question, stretch[0]):
+            asked = (*((head.table, column) for column in display(head.table, lexicon)), *asked)
+        return tuple(dict.fromkeys(asked)), listed and sure
     shown: list[Column] = []
     held = {c.start for c in grounding.comparisons}
     for link in grounding.chosen:
@@ -267,7 +279,7 @@ def _listed(
                 found += [(link.start, link.table, column) for column in display(link.table, lexicon)]
         elif link.column and link.table and link.kind in ("column", "term"):
             named = display(link.table, lexicon)
-            both = link.column in named and _FIRST_AND.search(question[: link.start])
+            both = link.column in named and (_FIRST_AND.search(question[: link.start]) or _NAME.fullmatch(link.text))
             found += [(link.start, link.table, column) for column in (named if both else (link.column,))]
     return tuple(dict.fromkeys((table, column) for _, table, column in sorted(found, key=lambda one: one[0])))
 
@@ -424,6 +436,11 @@ def _lacked(grounding: Grounding, lexicon: Lexicon) -> tuple[Link, ...]:
         due = (link.table, link.column) in dates and is_still_to_come(question, link.start, link.end)
         if after or lacks or due:
             found.append(link)
+    for link, other in reversed(list(pairwise(links))):
+        # `region and fax are both missing`
+        joined = other in found and link not in found and _OR.fullmatch(question[link.end : other.start])
+        if joined and link.role not in ("entity", "condition", "measure") and _EMPTY.match(question, links[-1].end):
+            found.insert(found.index(other), link)
     sure = {(link.table, link.column) for link in links if link not in found}
     return tuple(link for link in found if (link.table, link.column) not in sure)
 

@@ -6,10 +6,16 @@ import re
 
 from sqlglot import exp
 
-from agent.drafting.adapting.calls import aggregates, call, counts_rows, is_call
+from agent.database.dialects import dialect as read_dialect
+from agent.drafting.adapting.calls import aggregates, call, calls, counts_rows, is_call
 from agent.drafting.adapting.work import Misfit, Work, column_of, key_to, matching, parsed
+from agent.drafting.saying import Thing
 
-_HOW_MANY = re.compile(r"\b(?:how many|number of)\s+\Z", re.IGNORECASE)
+_HOW_MANY = re.compile(r"\b(?:how many|number of|count of|most|fewest|more|fewer)\s+\Z", re.IGNORECASE)
+_HOW_MUCH_MORE = re.compile(r"\bhow (?:many|much) (?:more|less|fewer)\b|\bdifferences?\b", re.IGNORECASE)
+_BOTH = re.compile(r"\bboth\b|\bside by side\b|\bnext to each other\b|\btwo columns\b", re.IGNORECASE)
+_TIMES = re.compile(r"\b(?:times|how often)\b", re.IGNORECASE)
+_ROUNDED = re.compile(r"\bround(?:ed|ing)?\b|\bdecimals?\b|\bwhole (?:number|percent)", re.IGNORECASE)
 
 
 def fit_amounts(work: Work) -> None:
@@ -20,14 +26,16 @@ def fit_amounts(work: Work) -> None:
         used = [one for one in old if matching(work, one)]
         if len(used) == 1 and _count_rows(work, used[0]):
             return
+        if not used and not work.old.measures and (unnamed := _unnamed(work)) and _count_rows(work, unnamed):
+            return
         work.bend(0.8 * len(used))
         return
-    old = [one for one in old if matching(work, one)] or old
+    counts = counts_rows(work.tree)
+    old = [one for one in old if matching(work, one)] or ([] if counts else old)
     if len(old) == len(new):
         for before, after in zip(old, new, strict=True):
             _swap(work, before, after)
         return
-    counts = counts_rows(work.tree)
     if not old and len(new) == 1 and counts:
         for count in counts:
             _replace(count, summed(work, new[0]))
@@ -36,29 +44,49 @@ def fit_amounts(work: Work) -> None:
     work.bend(1.2)
 
 
+def _unnamed(work: Work) -> str | None:
+    """The one amount that the query adds up though the old question names none."""
+    found = {
+        node.expressions[0].sql(read_dialect(work.dialect), comments=False, identify=True)
+        for node in calls(work.tree, "SUM")
+        if len(node.expressions) == 1 and not node.find(exp.Case)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def _count_rows(work: Work, before: str) -> bool:
     """Count rows where an amount of rows was added up, where the question asks how many of a table there are."""
     counted = _counted(work)
-    around = [node.parent for node in matching(work, before)]
-    figures = [node for node in around if node is not None and is_call(node, "SUM", "AVG")]
-    scopes = {id(node.find_ancestor(exp.Select)) for node in figures}
-    if counted is None or not figures or len(figures) < len(around) or len(scopes) != 1:
+    amounts = [_whole(work, node, before) for node in matching(work, before)]
+    figures = [node.parent for node in amounts if is_call(node.parent, "SUM", "AVG")]
+    branches = [node for node in amounts if _is_summed_branch(node)]
+    scopes = {id(node.find_ancestor(exp.Select)) for node in amounts}
+    if counted is None or not amounts or len(figures) + len(branches) < len(amounts) or len(scopes) != 1:
         return False
-    for node in figures:
-        node.replace(call("COUNT", exp.Star()))
+    for figure in figures:
+        if figure is not None:
+            figure.replace(call("COUNT", exp.Star()))
+    for node in branches:
+        node.replace(exp.Literal.number(1))
     work.counted = counted
+    work.settled.append(Thing(counted))
     work.bend(0.6, f"{before} became COUNT(*)")
     return True
 
 
 def _counted(work: Work) -> str | None:
-    """The table of `how many orders`, where nothing else is asked of amounts."""
-    if work.new.measures or work.new.distinct is not None or work.new.aggregates != {"COUNT"}:
+    """The table of `how many orders` or `the most orders`, where nothing else is asked of amounts."""
+    if work.new.measures or work.new.distinct is not None or work.new.aggregates - {"COUNT"}:
         return None
     for link in work.now.chosen:
         rows = link.kind == "table" or link.role in ("entity", "condition")
         if rows and link.table and not link.verb and _HOW_MANY.search(work.now.question[: link.start]):
             return link.table
+    if (times := _TIMES.search(work.now.question)) is not None:
+        doings = [
+            k.table for k in work.now.chosen if k.start < times.start() and k.table and k.kind in ("table", "term")
+        ]
+        return doings[-1] if doings else None
     return None
 
 
@@ -77,7 +105,8 @@ def _swap(work: Work, before: str, after: str) -> None:
     fresh = parsed(work, after)
     whole = any(aggregates(fresh))
     was_whole = any(aggregates(parsed(work, before)))
-    for node in found:
+    for named in found:
+        node = _whole(work, named, before)
         around = node.parent
         if around is not None and whole and not was_whole and is_call(around, "SUM", "AVG"):
             _replace(around, fresh.copy())
@@ -87,6 +116,57 @@ def _swap(work: Work, before: str, after: str) -> None:
             _replace(node, fresh.copy())
             _turn_aggregate(work, around)
     work.bend(0.25, f"{before} became {after}")
+
+
+def _whole(work: Work, node: exp.Expr, before: str) -> exp.Expr:
+    """The product around a column that alone was named for it: price times quantity times discount for a discount."""
+    if not isinstance(node, exp.Column):
+        return node
+    here: exp.Expr = node
+    while isinstance(here.parent, exp.Mul | exp.Paren | exp.Sub | exp.Neg):
+        here = here.parent
+    if not here.find(exp.Mul) or not (is_call(here.parent, "SUM", "AVG", "MAX", "MIN") or _is_branch(here)):
+        return node
+    others = [text for text in work.old.measures if text != before]
+    if any(found is inner for text in others for found in matching(work, text) for inner in here.walk()):
+        return node
+    work.bend(0.1)
+    return here
+
+
+def _is_branch(node: exp.Expr) -> bool:
+    """Whether it is what a CASE gives where its condition holds."""
+    return isinstance(node.parent, exp.If) and node.arg_key == "true"
+
+
+def _is_summed_branch(node: exp.Expr) -> bool:
+    case = node.find_ancestor(exp.Case)
+    return _is_branch(node) and case is not None and is_call(case.parent, "SUM")
+
+
+def fit_pair(work: Work) -> None:
+    """Show two figures side by side where their difference was asked for, and the other way round."""
+    scope = work.tree
+    if not isinstance(scope, exp.Select) or scope.args.get("group"):
+        return
+    then, now = (_HOW_MUCH_MORE.search(one.question) is not None for one in (work.then, work.now))
+    both = [bool(_BOTH.search(one.question)) for one in (work.then, work.now)]
+    shown = [one.unalias() for one in scope.expressions]
+    if len(shown) == 1 and isinstance(shown[0], exp.Sub | exp.GT) and both == [False, True] and not now:
+        if any(aggregates(shown[0].this)) and any(aggregates(shown[0].expression)):
+            scope.set("expressions", [shown[0].this, shown[0].expression])
+            work.bend(0.2, "both figures are shown")
+    elif [any(aggregates(one)) for one in shown] == [True, True] and now and not then and both == [True, False]:
+        scope.set("expressions", [exp.Sub(this=shown[0], expression=shown[1])])
+        work.bend(0.2, "the difference is shown")
+
+
+def fit_rounding(work: Work) -> None:
+    """Leave figures as they are where only the old question asks for rounded ones."""
+    if not _ROUNDED.search(work.then.question) or _ROUNDED.search(work.now.question):
+        return
+    for node in list(calls(work.tree, "ROUND")):
+        node.replace(node.expressions[0])
 
 
 def fit_aggregate(work: Work) -> None:

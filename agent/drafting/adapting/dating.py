@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from agent.drafting.adapting.explaining import shares_its_spot
-from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used
+from agent.drafting.adapting.sources import sources_of, tables_used, wholes_of
 from agent.drafting.adapting.work import Filter, Held, Misfit, Work, links_of, matching, parsed, scope_of, take_out
 from agent.drafting.literals import Column, slot_links
 from agent.drafting.saying import canonical
@@ -33,8 +33,10 @@ def fit_times(work: Work) -> list[Filter]:
             order = [link for link in slot_links(work.then) if time_of(link.kind, link.value or "") is not None]
         if len(order) != len(links):
             raise Misfit
+        turned: set[int] = set()
         for one in held:
-            _put_time(work, one, links[order.index(one.link)])
+            if id(one.compared.node) not in turned and not _put_period(work, one, links[order.index(one.link)], turned):
+                _put_time(work, one, links[order.index(one.link)])
         return []
     spots: dict[int, list[exp.Select | None]] = {}
     for one in free:
@@ -74,15 +76,9 @@ def fit_times(work: Work) -> list[Filter]:
 
 def _shares_and_wholes(work: Work, column: Column) -> list[exp.Select]:
     """The SELECTs that both tell of the same rows where a figure is held against one of all; a time is for both."""
-    outer = work.tree
+    outer, inner = work.tree, wholes_of(work)
     if not isinstance(outer, exp.Select) or len(work.now.periods) != 1:
         return []
-    inner = [
-        query.this
-        for one in outer.expressions
-        for query in one.find_all(exp.Subquery)
-        if isinstance(query.this, exp.Select) and has_aggregates(query.this) and not query.this.args.get("where")
-    ]
     both = [outer, *inner]
     read = all(column[0] in tables_used(work, scope) | sources_of(work, scope) for scope in both)
     return both if inner and read else []
@@ -93,6 +89,23 @@ def _date_column(work: Work, held: Sequence[Held]) -> Column | None:
     if used is not None and (work.then.date_column == work.now.date_column or work.now.date_column is None):
         return used
     return work.now.date_column or used
+
+
+def _put_period(work: Work, one: Held, after: Link, turned: set[int]) -> bool:
+    """Write the filter of a quarter where a year stood alone, and the like; says whether it was done."""
+    time, before = time_of(after.kind, after.value or ""), time_of(one.link.kind, one.link.value or "")
+    date = work.names.date_part(one.compared.other)
+    node, wholes = one.compared.node, {"year": "year", "month": "year_month"}
+    if time is None or before is None or date is None or date.column is None or time.kind == before.kind:
+        return False
+    alone = isinstance(node, exp.EQ) and wholes.get(before.kind) == date.part
+    period = next((p for p in work.now.periods if p.start <= after.start < p.end), None)
+    if not alone or period is None:
+        return False
+    node.replace(parsed(work, filter_sql(period, *date.column, work.dialect)))
+    turned.add(id(node))
+    work.bend(0.3, f"{one.link.text} became {after.text}")
+    return True
 
 
 def _put_time(work: Work, one: Held, after: Link) -> None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from agent.drafting.adapting.work import Held, Work
 from agent.drafting.literals import number_in, slot_links
 from agent.drafting.operands import Compared, comparisons
+from agent.drafting.patterns import covered
 from agent.drafting.times import as_text, forms, split_clock, time_of, written
 from agent.linked import Link
 
@@ -17,7 +18,7 @@ from agent.linked import Link
 def explain(work: Work) -> list[Held]:
     """Find for each literal the link that it comes from; those that come from none belong to the shape."""
     found: list[Held] = []
-    links = slot_links(work.then)
+    links = [link for link in slot_links(work.then) if not covered(link, work.old.patterns)]
     for one in comparisons(work.tree):
         held = _explained(work, one, links)
         if held is not None:

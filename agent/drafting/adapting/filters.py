@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from agent.drafting.adapting.explaining import shares_its_spot, spot_of
-from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used
+from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used, wholes_of
 from agent.drafting.adapting.work import (
     Filter,
     Held,
     Misfit,
     Work,
     column_of,
+    home_of,
     links_of,
     matching,
     parsed,
@@ -24,10 +26,14 @@ from agent.drafting.adapting.work import (
     take_out,
 )
 from agent.drafting.literals import slot_links
+from agent.drafting.patterns import Pattern, covered
+from agent.drafting.saying import Said
 from agent.keys import qualified
-from agent.linked import Link
+from agent.linked import Grounding, Link
 from agent.quantities import is_excluded
 
+_AROUND = re.compile(r"\w+\W+\w+\s+[\"'\u2018\u201c]?\Z")
+_LITTLE = frozenset({"a", "an", "any", "the", "of", "in", "is", "and"})
 _IS_NULL = " IS NULL"
 
 
@@ -39,9 +45,11 @@ def fit_values(work: Work) -> list[Filter]:
     held = [one for one in work.held if one.form in ("value", "quoted")]
     fixed = links_of(one for one in held if one.spot is None or shares_its_spot(work, one))
     free = [one for one in held if one.link not in fixed]
-    new = list(work.new.values) + [v for v in slot_links(work.now) if v.kind == "value" and v.table is None]
+    new = list(work.new.values) + [v for v in quoted_values(work.now, work.new) if v.table is None]
     old = [*fixed, *links_of(free)]
     left = list(new)
+    if fixed and not new and _put_condition(work, [one for one in held if one.link in fixed]):
+        fixed = []
     if fixed:
         if len(new) < len(fixed):
             raise Misfit
@@ -90,12 +98,87 @@ def fit_values(work: Work) -> list[Filter]:
         if one.link.table is not None and one.link not in done:
             take_out(work, one)
     dropped = [link for link in gone if link.table is not None and link not in done]
-    work.bend(0.15 * len(dropped))
+    work.bend((0.65 if work.rigid else 0.15) * len(dropped))
     work.notes += [f"left out {link.value}" for link in dropped]
     if len(placed) > len(dropped):
         work.bend(0.15 * (len(placed) - len(dropped)))
     work.notes += [f"added {link.value}" for link in placed]
     return _value_filters(work, placed)
+
+
+def _put_condition(work: Work, held: Sequence[Held]) -> bool:
+    """Tell rows apart by the one condition that is asked about where they were told apart by one value."""
+    wanted = [one for one in work.new.conditions if one not in work.old.conditions]
+    whole = {id(one.link) for one in held}
+    if len(wanted) != 1 or len(whole) != 1 or any(one.spot is not None for one in held):
+        return False
+    if set(work.old.conditions) - set(work.new.conditions):
+        return False
+    for one in held:
+        one.compared.node.replace(parsed(work, wanted[0]))
+    work.placed.add(wanted[0])
+    work.bend(0.3, f"{held[0].link.value} became {wanted[0]}")
+    return True
+
+
+def quoted_values(grounding: Grounding, speaks: Said) -> list[Link]:
+    """The values of a question that no pattern speaks of."""
+    return [link for link in slot_links(grounding) if link.kind == "value" and not covered(link, speaks.patterns)]
+
+
+def fit_patterns(work: Work) -> list[Filter]:
+    """What texts start with, end in or have in them: taken out as the old question says it, and put in anew."""
+    gone = [one for one in work.old.patterns if one not in work.new.patterns]
+    wanted = [one for one in work.new.patterns if one not in work.old.patterns]
+    for before in gone:
+        likes = [node for node in work.tree.find_all(exp.Like) if _is_held(node, before)]
+        spots = {id(spot): spot for spot in (spot_of(work, node) for node in likes) if spot is not None}
+        if len({node.expression.name for node in likes}) != len(before.texts) or not spots:
+            raise Misfit
+        for spot in spots.values():
+            held = {id(node.expression) for node in likes}
+            if any(id(other) not in held for other in spot.find_all(exp.Literal, exp.Query)):
+                # The condition says more than the pattern.
+                raise Misfit
+            work.emptied = work.emptied or spot.find_ancestor(exp.Select)
+            remove(spot)
+    if gone and not wanted:
+        work.bend(0.5, "left out a pattern")
+    elif wanted:
+        work.bend(0.1 if gone else 0.3, "added " + " or ".join(text for one in wanted for text in one.likes()))
+    found = []
+    for one in wanted:
+        name = qualified(*one.column, work.dialect)
+        tests = [f"{name} LIKE '" + text.replace("'", "''") + "'" for text in one.likes()]
+        found.append(Filter(tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})", (one.column[0],), work.emptied))
+    return found
+
+
+def fit_words(work: Work) -> None:
+    """Write other words for those of the old question that link to nothing, where the words around them are the same.
+
+    What the query looks for with LIKE is then the text that stands in the same place of the new question.
+    """
+    held = {id(one.compared.literal) for one in work.held}
+    for node in list(work.tree.find_all(exp.Like)):
+        literal = node.expression
+        if not isinstance(literal, exp.Literal) or id(literal) in held or work.names.date_part(node.this) is not None:
+            continue
+        text = literal.name.strip("% ")
+        place = re.search(rf"\b{re.escape(text)}\b", work.then.question) if text else None
+        if place is None or any(_is_held(node, one) for one in (*work.old.patterns, *work.new.patterns)):
+            continue
+        around = _AROUND.search(work.then.question[: place.start()])
+        spot = re.search(re.escape(around[0]) + r"(\w[\w.'-]*)", work.now.question) if around else None
+        if spot is None or spot[1].casefold() in _LITTLE:
+            raise Misfit
+        if spot[1] != text:
+            literal.replace(exp.Literal.string(literal.name.replace(text, spot[1])))
+            work.bend(0.1, f"{text} became {spot[1]}")
+
+
+def _is_held(node: exp.Like, pattern: Pattern) -> bool:
+    return home_of(node.this) == pattern.column and node.expression.name in pattern.likes()
 
 
 def _one_for_one(before: Sequence[Link], after: Sequence[Link]) -> tuple[list[Link], list[Link]]:
@@ -137,7 +220,7 @@ def _put_labels(work: Work, links: Sequence[Link]) -> list[Link]:
     """Write quoted words that the query only shows, such as `or 'nobody' if there is none`; gives those left."""
     held = {id(one.compared.literal) for one in work.held}
     shown = {node.name: node for node in work.tree.find_all(exp.Literal) if node.is_string and id(node) not in held}
-    before = [link for link in slot_links(work.then) if link.kind == "value" and link.table is None]
+    before = [link for link in quoted_values(work.then, work.old) if link.table is None]
     labels = [link for link in before if link.value in shown]
     if len(labels) != len(before) or len(labels) != len(links):
         return list(links)
@@ -171,7 +254,7 @@ def fit_conditions(work: Work) -> list[Filter]:
     """Conditions of glossary terms."""
     if work.old.conditions == work.new.conditions:
         return []
-    wanted = [one for one in work.new.conditions if one not in work.old.conditions]
+    wanted = [one for one in work.new.conditions if one not in work.old.conditions and one not in work.placed]
     gone = [one for one in work.old.conditions if one not in work.new.conditions]
     if len({_columns_in(work, one) for one in wanted}) < len(wanted):
         # `on time and late` are two figures, and no row is both.
@@ -242,13 +325,15 @@ def _scope_for(work: Work, one: Filter) -> exp.Select:
     best: tuple[int, int, int] | None = None
     chosen: exp.Select | None = None
     wanted = one.tables or tables_of(work, one.sql)
+    # A part is held against a whole: what is asked for is the part.
+    shares = bool(wholes_of(work))
     for place, scope in enumerate(work.tree.find_all(exp.Select, bfs=False)):
         tables = tables_used(work, scope) | sources_of(work, scope)
         if not tables:
             continue
         away = [work.lexicon.keys.distance(a, b) for a in wanted for b in tables]
         far = min((d for d in away if d is not None), default=99)
-        rank = (far, 0 if has_aggregates(scope) else 1, -place)
+        rank = (far, 0 if has_aggregates(scope) else 1, place if shares else -place)
         if best is None or rank < best:
             best, chosen = rank, scope
     if chosen is None:

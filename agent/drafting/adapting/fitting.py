@@ -12,14 +12,14 @@ from agent.database.guard import parse_query
 from agent.database.naming import quoted
 from agent.database.result import QueryRejected
 from agent.database.skeleton import normalise
-from agent.drafting.adapting.amounts import fit_aggregate, fit_amounts, fit_distinct
+from agent.drafting.adapting.amounts import fit_aggregate, fit_amounts, fit_distinct, fit_pair, fit_rounding
 from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
-from agent.drafting.adapting.filters import fit_conditions, fit_values, put_in
-from agent.drafting.adapting.numbers import fit_numbers
+from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_values, fit_words, put_in
+from agent.drafting.adapting.numbers import check_numbers, fit_numbers
 from agent.drafting.adapting.parting import fit_names_shown
 from agent.drafting.adapting.rows import fit_direction, fit_limit
-from agent.drafting.adapting.sources import drop_unused, tables_used
+from agent.drafting.adapting.sources import drop_unused, show_each_once, tables_used
 from agent.drafting.adapting.things import fit_things
 from agent.drafting.adapting.work import Misfit, Remembered, Work
 from agent.drafting.joining import joined, unjoined
@@ -71,15 +71,20 @@ def _adapted(work: Work) -> Adapted:
     fit_limit(work)
     fit_direction(work)
     fit_numbers(work)
-    wanted = [*fit_values(work), *fit_times(work), *fit_conditions(work)]
+    fit_words(work)
+    wanted = [*fit_values(work), *fit_patterns(work), *fit_times(work), *fit_conditions(work)]
     fit_amounts(work)
     fit_aggregate(work)
     fit_distinct(work)
+    fit_pair(work)
+    fit_rounding(work)
     fit_things(work)
     fit_names_shown(work)
     fit_grain(work)
     put_in(work, [*wanted, *work.thresholds])
     drop_unused(work, used)
+    show_each_once(work, used)
+    check_numbers(work)
     whole = joined(work.tree, lexicon=work.lexicon)
     if whole is None:
         raise Misfit
@@ -97,3 +102,5 @@ def _check_kind(work: Work) -> None:
     if bool(work.then.negations) != bool(work.now.negations):
         work.bend(1.0)
     work.bend(0.4 * len(work.old.aggregates ^ work.new.aggregates))
+    if "AVG" in work.old.aggregates - work.new.aggregates:
+        work.bend(0.4)

@@ -12,6 +12,7 @@ from agent.database.dialects import dialect as read_dialect
 from agent.drafting.adapting.amounts import summed
 from agent.drafting.adapting.work import Filter, Held, Misfit, Work, parsed, take_out
 from agent.linked import Comparison, Grounding, Link
+from agent.wording import tokens
 
 _SEVERAL = re.compile(
     r"\b(?:several|multiple|more than once|repeated\w*|twice|duplicates?|same|shared?)\b", re.IGNORECASE
@@ -93,6 +94,32 @@ def _hold(work: Work, one: Held, after: Link, old: Comparison | None, new: Compa
     left = node.find(exp.Literal) is not None and isinstance(node.this, exp.Literal)
     node.replace(_NODES[_FLIPPED[sign] if left else sign](this=node.this, expression=node.expression))
     work.bend(0.1, f"{old.operator} became {new.operator}")
+
+
+def check_numbers(work: Work) -> None:
+    """Strain numbers that are still held against an amount of which only the old question speaks."""
+    then, now = ({(link.table, link.column) for link in one.links} for one in (work.then, work.now))
+    for one in work.held:
+        column = one.compared.other if isinstance(one.compared.other, exp.Column) else None
+        if one.form not in ("number", "hundredth") or column is None or column.find_ancestor(exp.Select) is None:
+            continue
+        home = (column.table, column.name)
+        if home in work.lexicon.amounts and home not in now and (home in then or not _is_called_alike(work, one.link)):
+            work.bend(0.6)
+
+
+def _is_called_alike(work: Work, number: Link) -> bool:
+    """Whether the words about a number of the old question stand in the new one as well."""
+    question = work.then.question
+    sign = _comparison(number, work.then)
+    start, end = (sign.start, sign.end) if sign is not None else (number.start, number.end)
+    about = {
+        one.stem
+        for part in (question[:start].split()[-2:], question[end:].split()[:1])
+        for one in tokens(" ".join(part))
+    }
+    said = {one.stem for one in tokens(work.now.question)}
+    return not about - said
 
 
 def _widen(work: Work, held: Sequence[Held], now: Sequence[Link]) -> bool:

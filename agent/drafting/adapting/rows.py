@@ -15,6 +15,10 @@ def fit_limit(work: Work) -> None:
     ranked = [one for one in work.held if one.link.kind == "limit" or one.link is work.old.asked]
     if then == now:
         return
+    kinds = {work.known.understood.intent.kind, work.asked.intent.kind}
+    if now == 1 and not limits and not ranked and kinds in ({"compare"}, {"share"}):
+        # `which earned more, A or B` and `our single best product` ask for no rows of a list.
+        return
     if now is None:
         work.bend(1.0, "a limit was kept")
         return

@@ -25,6 +25,19 @@ def has_aggregates(scope: exp.Select) -> bool:
     return any(node.find_ancestor(exp.Select) is scope for node in aggregates(scope))
 
 
+def wholes_of(work: Work) -> list[exp.Select]:
+    """The SELECTs of figures of all rows that figures of some are held against, in what the query shows."""
+    outer = work.tree
+    if not isinstance(outer, exp.Select):
+        return []
+    return [
+        query.this
+        for one in outer.expressions
+        for query in one.find_all(exp.Subquery)
+        if isinstance(query.this, exp.Select) and has_aggregates(query.this) and not query.this.args.get("where")
+    ]
+
+
 def is_used(work: Work, thing: Thing) -> bool:
     if thing.column is not None:
         return any((c.table, c.name) == (thing.table, thing.column) for c in work.tree.find_all(exp.Column))
@@ -39,11 +52,30 @@ def drop_unused(work: Work, used: Mapping[int, set[str]]) -> None:
     `used` are the tables used before, by the id of the SELECT.
     """
     for scope in work.tree.find_all(exp.Select):
-        if work.counted and counts_rows(scope) and work.counted not in sources_of(work, scope):
+        counts = any(count.find_ancestor(exp.Select) is scope for count in counts_rows(scope))
+        if work.counted and counts and work.counted not in sources_of(work, scope):
             fresh = exp.Join(this=exp.Table(this=exp.to_identifier(work.counted, quoted=True)))
             scope.set("joins", [*(scope.args.get("joins") or ()), fresh])
         for name in sorted(used.get(id(scope), set()) - tables_used(work, scope)):
             _drop(work, scope, name)
+
+
+def show_each_once(work: Work, used: Mapping[int, set[str]]) -> None:
+    """Show each row once where tables that came in for a filter alone give it many times."""
+    scope = work.tree
+    if not isinstance(scope, exp.Select) or has_aggregates(scope) or scope.args.get("distinct") or work.rigid:
+        return
+    if scope.args.get("group") or scope.args.get("limit") or scope.find(exp.Window):
+        return
+    shown = {one.table for one in scope.expressions if isinstance(one, exp.Column)}
+    tables = tables_used(work, scope) | sources_of(work, scope)
+    if not shown or len(shown) != 1 or any(not isinstance(one, exp.Column) for one in scope.expressions):
+        return
+    before = used.get(id(scope), set())
+    grains = [work.lexicon.keys.grain(one) for one in (shown, tables, before or shown)]
+    if grains[0] != grains[1] and set(grains[1]) - set(grains[2]):
+        scope.set("distinct", exp.Distinct())
+        work.bend(0.1, "each once")
 
 
 def _drop(work: Work, scope: exp.Select, name: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown, is_parted_by, is_shown
-from agent.drafting.adapting.sources import is_used
+from agent.drafting.adapting.sides import fit_sides
+from agent.drafting.adapting.sources import has_aggregates, is_used
 from agent.drafting.adapting.work import Misfit, Work, column_of, home_of, key_to
 from agent.drafting.literals import Column
 from agent.drafting.saying import Thing, display
@@ -15,6 +16,8 @@ from agent.drafting.saying import Thing, display
 
 def fit_things(work: Work) -> None:
     """Ask about the rows and values that the question asks about, or part figures by them."""
+    if fit_sides(work):
+        return
     old, new = list(work.old.things), list(work.new.things)
     before = [one for one in old if one not in new]
     after = [one for one in new if one not in old and one not in work.settled]
@@ -38,6 +41,12 @@ def fit_things(work: Work) -> None:
         fit_columns_shown(work)
     work.bend(0.5 * sum(is_used(work, one) for one in rest))
     work.bend(0.5 * sum(not is_used(work, one) for one in more))
+    if more and not pairs and not has_aggregates_at_top(work) and new and new[0] in more and not is_shown(work, new[0]):
+        work.bend(0.5)
+
+
+def has_aggregates_at_top(work: Work) -> bool:
+    return not isinstance(work.tree, exp.Select) or has_aggregates(work.tree)
 
 
 def _aligned(work: Work, before: Sequence[Thing], after: Sequence[Thing]) -> list[tuple[Thing, Thing]]:

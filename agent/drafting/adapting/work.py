@@ -80,6 +80,8 @@ class Work:
         """The table whose rows are counted now, where others were."""
         self.settled: list[Thing] = []
         """Things asked about that stand in the tree already."""
+        self.placed: set[str] = set()
+        """Conditions asked for that stand in the tree already."""
         self.emptied: exp.Select | None = None
         """The SELECT from which values were taken out."""
         self.thresholds: list[Filter] = []

@@ -11,7 +11,7 @@ from sqlglot import exp
 from agent.drafting.covering.case import Case
 from agent.drafting.literals import number_in
 from agent.drafting.operands import Compared
-from agent.wording import NUMBER_WORDS, fold, tokens
+from agent.wording import ALIASES, NUMBER_WORDS, fold, tokens
 
 _HARMLESS = frozenset(map(Decimal, ("0", "1", "100", "0.5", "2")))
 _SEVERAL = {"twice": 2, "double": 2, "both": 2, "pair": 2, "half": 2, "couple": 2, "several": 2, "dozen": 12, "all": 2}
@@ -110,6 +110,8 @@ def _is_said_text(case: Case, one: Compared) -> bool:
 def _in_question(case: Case, text: str) -> bool:
     question, wanted = fold(case.question), fold(text)
     if wanted in question or (len(wanted) > _SHORT and re.sub(r"\W", "", wanted) in re.sub(r"\W", "", question)):
+        return True
+    if any(re.search(rf"\b{re.escape(alias)}\b", question) for alias in ALIASES.get(wanted, ())):
         return True
     own = [token.stem for token in tokens(text)]
     return bool(own) and case.said.issuperset(own)

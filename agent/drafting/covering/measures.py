@@ -23,6 +23,7 @@ _WITHOUT = re.compile(
     r"(?:(?:any|the|all|our)\s+)*(?P<what>[A-Za-z]+)",
     re.IGNORECASE,
 )
+_TOO = re.compile(r"\s+(?:(?:are|is|be|being|to be)\s+)*(?:included|counted|as well|too|also)\b", re.IGNORECASE)
 _PER_PIECE = re.compile(r"\b(?:per|each|a|an|single)\s+\Z", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|number of)\s+(?:(?:different|distinct|of our|of the|of)\s+)*", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|early|earlier|negative|ahead)\b", re.IGNORECASE)
@@ -43,6 +44,8 @@ def measures(case: Case) -> Iterator[str]:
         if link.role == "amount" or (link.kind == "term" and link.role == "column"):
             yield from _amount(case, link)
     for match in _WITHOUT.finditer(case.question):
+        if _TOO.match(case.question, match.end()):
+            continue
         stem = tokens(match["what"])[0].stem
         for column in sorted(case.columns & case.lexicon.amounts):
             if case.lexicon.column_words.get(column) == frozenset({stem}):

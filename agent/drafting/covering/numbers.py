@@ -9,11 +9,11 @@ from decimal import Decimal
 from sqlglot import exp
 
 from agent.drafting.covering.case import Case, name_of
-from agent.drafting.literals import number_in
+from agent.drafting.literals import Column, number_in
 from agent.drafting.operands import Compared
 from agent.linked import Comparison
 from agent.quantities import superlatives
-from agent.wording import is_plural
+from agent.wording import fold, is_plural
 
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NEXT = {"<": ("<=", -1), "<=": ("<", 1), ">": (">=", 1), ">=": (">", -1)}
@@ -98,7 +98,12 @@ def limits(case: Case) -> Iterator[str]:
         elif case.kind == "top_n" and not _is_lined_up(case) and not _keeps_few(case):
             yield "the question asks for one row only (ORDER BY ... LIMIT 1)"
         return
-    if wanted == 1 or wanted in written or any(_ranks(case, one, wanted) for one in case.compared):
+    if (
+        wanted == 1
+        or wanted in written
+        or _side_by_side(case) == wanted
+        or any(_ranks(case, one, wanted) for one in case.compared)
+    ):
         return
     passed = {_rows(node) for node in case.tree.find_all(exp.Offset)}
     held = {_number(one) for one in case.compared} | {Decimal(rows) for rows in passed if rows is not None}
@@ -110,6 +115,19 @@ def limits(case: Case) -> Iterator[str]:
     named = f"{link.text!r} of the question" if link is not None else f"{wanted} rows"
     there = f", not LIMIT {last}" if last is not None else ""
     yield f"{named} asks for LIMIT {wanted}{there}"
+
+
+def _side_by_side(case: Case) -> int:
+    """How many rows of a table each row shows, as a table that is joined with itself gives them."""
+    node = case.tree
+    if not isinstance(node, exp.Select):
+        return 1
+    shown: dict[Column, set[str]] = {}
+    for one in (one.unalias() for one in node.expressions):
+        column = case.names.column(one)
+        if isinstance(one, exp.Column) and column is not None:
+            shown.setdefault(column, set()).add(fold(one.table))
+    return max((len(sources) for sources in shown.values()), default=1)
 
 
 def extremes(case: Case) -> Iterator[str]:
