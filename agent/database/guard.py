@@ -10,7 +10,7 @@ only the leading number, is written `DATE(x)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,11 +91,10 @@ class _Parsed:
 Rule = Callable[[_Parsed], None]
 
 
-def check(sql: str, schema: Schema, linked: Sequence[str] = ()) -> CheckedQuery:
+def check(sql: str, schema: Schema) -> CheckedQuery:
     """Check that a query does no more than read the tables of the schema.
 
-    Takes one statement, with or without a trailing semicolon, and comments. `linked` are the tables that the question
-    links to; they change nothing but the order in which the real names nearest to a wrong one are told.
+    Takes one statement, with or without a trailing semicolon, and comments.
 
     Raises:
         QueryRejected: it does not pass; the reason is worded for the model and the user.
@@ -105,7 +104,7 @@ def check(sql: str, schema: Schema, linked: Sequence[str] = ()) -> CheckedQuery:
     if schema.dialect not in _NODES_OF:
         raise QueryRejected(f"Queries for {schema.dialect} are not guarded yet, so none is run.", rule="dialect")
     try:
-        written, tables = _pass(sql, schema, linked)
+        written, tables = _pass(sql, schema)
         # What runs is judged once more as it is written, so that nothing hangs on how it was read at first.
         again, _ = _pass(written, schema)
     except QueryRejected as rejected:
@@ -123,7 +122,7 @@ def check(sql: str, schema: Schema, linked: Sequence[str] = ()) -> CheckedQuery:
     return CheckedQuery(written, tables)
 
 
-def _pass(sql: str, schema: Schema, linked: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+def _pass(sql: str, schema: Schema) -> tuple[str, tuple[str, ...]]:
     """Judge a query once; gives it written anew, and its tables."""
     from sqlglot.errors import ErrorLevel
 
@@ -133,7 +132,7 @@ def _pass(sql: str, schema: Schema, linked: Sequence[str] = ()) -> tuple[str, tu
     query = _Parsed(parse_statement(sql, schema.dialect), schema)
     for rule in RULES:
         rule(query)
-    resolver = Resolver(schema, linked)
+    resolver = Resolver(schema)
     resolver.resolve(query.tree)
     written = query.tree.sql(dialect(schema.dialect), comments=False, unsupported_level=ErrorLevel.RAISE)
     return written, tuple(table.name for table in schema.tables if table.name in resolver.tables)

@@ -7,7 +7,7 @@ positions: a name that any enclosing scope has passes, the database decides the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,15 +53,10 @@ _Ctes = Mapping[str, Names]
 
 
 class Resolver:
-    """Walks one query once; `tables` are the real tables it reads, in order of first use.
+    """Walks one query once; `tables` are the real tables it reads, in order of first use."""
 
-    `linked` are the tables that the question links to. Where the real names nearest to a wrong one are told, those of
-    these tables come first.
-    """
-
-    def __init__(self, schema: Schema, linked: Sequence[str] = ()) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._linked = frozenset(linked)
         self._dialect = schema.dialect
         self._exact = schema.dialect == "postgres"
         self._tables: dict[str, list[Table]] = {}
@@ -290,7 +285,7 @@ class Resolver:
         return next(iter(self._tables.get(f"{namespace}.{key}", ())), None)
 
     def _unknown_table(self, node: exp.Table) -> QueryRejected:
-        names = [table.name for table in self._by_link(self._schema.tables)]
+        names = [table.name for table in self._schema.tables]
         close = nearest(node.name, names)
         if close:
             hint = f"Nearest: {self._list(close)}."
@@ -404,7 +399,7 @@ class Resolver:
         loose = fold(node.name)
         if owners:
             said.append(f"{self._list([node.name])} is a column of {' and '.join(self._title(o) for o in owners[:3])}.")
-        elif tables := [t for t in self._by_link(self._schema.tables) if any(fold(c.name) == loose for c in t.columns)]:
+        elif tables := [t for t in self._schema.tables if any(fold(c.name) == loose for c in t.columns)]:
             read = [t for t in tables if any(one.table is t for one in mine)]
             if not read:
                 said.append(f"It is a column of {self._list([t.name for t in tables[:3]])}: join that table.")
@@ -423,7 +418,7 @@ class Resolver:
         return QueryRejected(" ".join(said), rule="unknown_column")
 
     def _nearest(self, name: str, sources: Sequence[Source], *, elsewhere: bool = True) -> tuple[str, ...]:
-        """The columns most like a name: of the sources, then `elsewhere` of the linked tables, or of any if none is.
+        """The columns most like a name: of the sources, then, where none is, `elsewhere` of any table.
 
         With their table where the query has several sources, or none of that table.
         """
@@ -435,14 +430,10 @@ class Resolver:
             found.append(f"{self._list([owner.label])}.{self._list([column])}" if named else self._list([column]))
         read = [one.table for one in sources] if elsewhere else self._schema.tables
         away = [table for table in self._schema.tables if not any(one is table for one in read)]
-        for tables in ([t for t in away if t.name in self._linked], [] if found else away):
-            for column in nearest(name, [column.name for table in tables for column in table.columns]):
-                owners = [t.name for t in self._by_link(tables) if any(c.name == column for c in t.columns)]
-                found += [f"{self._list([owner])}.{self._list([column])}" for owner in owners]
+        for column in () if found else nearest(name, [column.name for table in away for column in table.columns]):
+            owners = [t.name for t in away if any(c.name == column for c in t.columns)]
+            found += [f"{self._list([owner])}.{self._list([column])}" for owner in owners]
         return tuple(dict.fromkeys(found))[:_NEAREST]
-
-    def _by_link(self, tables: Iterable[Table]) -> list[Table]:
-        return sorted(tables, key=lambda table: table.name not in self._linked)
 
     def _title(self, source: Source) -> str:
         if source.table is None or fold(source.table.name) == fold(source.label):

@@ -78,7 +78,7 @@ class _Search:
         self.found: dict[int, Use] = {}
         self.roles: dict[int, set[tuple[object, ...]]] = {}
         self.settled: set[int] = set()
-        self.refers = _references(lexicon)
+        self.refers = lexicon.refers
         self.period_of = [
             next((n for n, p in enumerate(grounding.periods) if p.start <= link.start < p.end), None)
             for link in self.links
@@ -320,14 +320,3 @@ class _Search:
                 bounded = {role[0] for place in inside for role in self.roles[place]}
                 if len(inside) != 2 or len(bounded) != 1:
                     raise _Doubt
-
-
-def _references(lexicon: Lexicon) -> dict[Column, Column]:
-    """Columns that refer to another column, and so hold its values, by the declared keys."""
-    return {
-        (table.name, here): (key.referred_table, there)
-        for table in lexicon.schema.tables
-        for key in table.foreign_keys
-        if len(key.columns) == 1
-        for here, there in zip(key.columns, key.referred_columns, strict=True)
-    }

@@ -185,7 +185,8 @@ class _Renaming(Resolver):
     """Resolves a query and changes what does not resolve and can mean only one thing."""
 
     def __init__(self, schema: Schema, linked: Sequence[str], *, keys: KeyGraph | None = None) -> None:
-        super().__init__(schema, linked)
+        super().__init__(schema)
+        self._linked = frozenset(linked)
         self._keys = keys
         self.notes: list[str] = []
         self.left: list[QueryRejected] = []

@@ -713,24 +713,19 @@ def test_each_part_of_mending_can_be_left_out(schema: Schema) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "linked", "words"),
+    ("sql", "words"),
     [
-        ("SELECT UnitPrices FROM Orders", (), 'Nearest: Products.UnitPrice, "Order Details".UnitPrice.'),
-        ("SELECT UnitPrices FROM Orders", ("Order Details",), 'Nearest: "Order Details".UnitPrice'),
-        ("SELECT Contry FROM Orders", ("Customers",), "Customers.Country"),
-        ("SELECT Pric FROM Orders o JOIN Products p ON p.ProductID = o.OrderID", (), "Nearest: p.UnitPrice."),
-        ("SELECT ContactNam FROM Orders", ("Customers", "Suppliers", "Shippers", "Products"), "Customers.ContactName"),
-        ("SELECT Country FROM Orders", ("Customers",), "It is a column of Customers, Suppliers, Employees"),
-        ("SELECT Employees.Title FROM Orders", (), "Employees is a table: join it."),
-        ("SELECT Orders.Freight FROM Orders o", (), "Write o for it."),
-        ("SELECT 1 FROM Zork", ("Orders",), "Tables: Orders, Categories"),
+        ("SELECT UnitPrices FROM Orders", 'Nearest: Products.UnitPrice, "Order Details".UnitPrice.'),
+        ("SELECT Pric FROM Orders o JOIN Products p ON p.ProductID = o.OrderID", "Nearest: p.UnitPrice."),
+        ("SELECT Country FROM Orders", "It is a column of Suppliers, Customers, Employees"),
+        ("SELECT Employees.Title FROM Orders", "Employees is a table: join it."),
+        ("SELECT Orders.Freight FROM Orders o", "Write o for it."),
+        ("SELECT 1 FROM Zork", "Tables: Categories"),
     ],
 )
-def test_the_guard_names_the_nearest_real_names_with_their_tables(
-    sql: str, linked: tuple[str, ...], words: str, schema: Schema
-) -> None:
+def test_the_guard_names_the_nearest_real_names_with_their_tables(sql: str, words: str, schema: Schema) -> None:
     with pytest.raises(QueryRejected) as refused:
-        check(sql, schema, linked)
+        check(sql, schema)
     assert words in refused.value.reason
     nearest = refused.value.reason.partition("Nearest: ")[2].partition(". ")[0]
     assert nearest.count(", ") < 5
