@@ -60,6 +60,7 @@ from procedural.synapse import Synapse
 if TYPE_CHECKING:
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
+    from agent.drafting.readings import Readings
     from agent.keeping.checking import Checking
     from agent.keeping.gate import Gate
     from agent.keeping.versions import Versions
@@ -362,6 +363,12 @@ class App:
         return habit_name(understood, sql, lexicon=self.lexicon)
 
     @cached_property
+    def _readings(self) -> Readings:
+        from agent.drafting.readings import Readings
+
+        return Readings(understand=self.understand, lexicon=lambda: self.lexicon)
+
+    @cached_property
     def _habits(self) -> Habits:
         def synapse(bucket: str, name: str) -> Synapse | None:
             with self.ledger.connection() as connection:
@@ -370,7 +377,7 @@ class App:
 
         return Habits(
             remembered=self.ledger.masked,
-            understand=self.understand,
+            understand=self._readings,
             synapse=synapse,
             lexicon=lambda: self.lexicon,
             database=self,
@@ -408,7 +415,7 @@ class App:
             ledger=self.ledger,
             synapses=self.synapses,
             lexicon=lambda: self.lexicon,
-            understand=self.understand,
+            understand=self._readings,
             stable=lambda: self.stable,
             takes_grammar=lambda: isinstance(self.model, LocalModel),
         )
@@ -421,7 +428,7 @@ class App:
         return Crafting(
             levers=self.settings.levers,
             lexicon=lambda: self.lexicon,
-            understand=self.understand,
+            understand=self._readings,
             strengths=self.approaching.strengths,
         )
 
@@ -525,6 +532,7 @@ class App:
         """
         forgetting = Forgetting(
             ledger=self.ledger,
+            synapses=self.synapses,
             dialect=self.schema.dialect,
             folder=self.folder,
             store=lambda: self.store,

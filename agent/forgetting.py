@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,9 @@ from uuid import UUID
 from agent.learning.feedback import FeedbackError, Outcome
 from agent.learning.mistakes import one_spelling
 from memory.episode import Episode
-from memory.ledger import EventKind, Ledger
+from memory.ledger import EventKind, Ledger, Transaction
 from memory.store import EpisodeStore, StoreError
+from procedural.store import SynapseStore
 
 _SHORTEST_ID = 4
 _CLAUSES = (
@@ -68,6 +69,7 @@ class Forgetting:
     """Forgets episodes of a brain in `folder`. `bring_up_to_date` brings the store to what the ledger says."""
 
     ledger: Ledger
+    synapses: SynapseStore
     dialect: str
     folder: Path
     store: Callable[[], EpisodeStore]
@@ -76,6 +78,8 @@ class Forgetting:
 
     def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:
         """Take episodes out of ledger and store, then look for them in the ledger, the store and the files.
+
+        The synapses that point to them leave with them.
 
         Raises:
             StoreError: the store still holds one of them.
@@ -87,6 +91,7 @@ class Forgetting:
                     entry.erase(episode.id, "asked for", spelling=spelling)
                 else:
                     entry.forget(episode.id, "asked for")
+            self._loosen(entry, {str(episode.id) for episode in episodes})
         self.bring_up_to_date()
         gone = {episode.id for episode in episodes}
         left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store().members(bucket)} & gone
@@ -116,6 +121,13 @@ class Forgetting:
                 proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
         return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
+
+    def _loosen(self, entry: Transaction, gone: Set[str]) -> None:
+        """Take away the synapses to episodes that are gone."""
+        known = self.synapses.synapses(entry.connection, kind="episode")
+        loose = [synapse for synapse in known if synapse.target in gone]
+        if loose:
+            entry.append(EventKind.WEIGHTS_MOVED, "loosened", self.synapses.restore(entry.connection, (), (), loose))
 
 
 def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:
