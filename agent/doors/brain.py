@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent.doors import gate, versioning
+from agent.doors import checks, gate, versioning
 from agent.doors.opening import Brain, Database, Json, opened
 
 brain_cli = typer.Typer(
@@ -34,6 +34,7 @@ def snapshot(
         versions.taken(app.versions.take(name, why=why), as_json=as_json)
 
 
+checks.add_to(brain_cli)
 gate.add_to(brain_cli)
 
 

@@ -41,7 +41,8 @@ Words = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
 ColumnName = Annotated[str, Field(pattern=r"^[^.]+(?:\.[^.]+)?\.[^.]+$")]
 
-_MOST_LINES = 20
+_MOST_LINES = 5
+"""Pieces of evidence that are kept of one place."""
 
 
 class _Check(BaseModel):
@@ -202,13 +203,16 @@ def concluded(
 ) -> Checked:
     """Green where something was looked at and no evidence was found. Nothing looked at is red.
 
-    At most twenty pieces of evidence are kept; the reason counts all of them.
+    At most five pieces of evidence are kept of each place; the reason counts all of them.
     """
     kind: str = getattr(check, "kind", "")
     if evidence:
-        places = ", ".join(dict.fromkeys(one.place for one in evidence))
-        reason = red or f"{len(evidence)} found in: {places}"
-        return Checked(check.name, kind, "", False, reason, dict(looked), tuple(evidence[:_MOST_LINES]))
+        by_place: dict[str, list[Evidence]] = {}
+        for one in dict.fromkeys(evidence):
+            by_place.setdefault(one.place, []).append(one)
+        reason = red or "found in " + ", ".join(f"{place} ({len(found)})" for place, found in by_place.items())
+        kept = tuple(one for found in by_place.values() for one in found[:_MOST_LINES])
+        return Checked(check.name, kind, "", False, reason, dict(looked), kept)
     if not sum(looked.values()):
         return Checked(check.name, kind, "", False, red or "nothing was there to be looked at, so nothing is shown")
     return Checked(check.name, kind, "", True, green, dict(looked))

@@ -23,6 +23,8 @@ _SHORT = 4
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\w+|[^\w\s\"`\[\]]")
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
+_APOSTROPHES = "'\u2018\u2019"
+_QUOTES = '"\u201c\u201d'
 _LINE = 160
 _NEAR = 4_000
 """Bytes around the name of a column in which its query is looked for."""
@@ -80,8 +82,9 @@ class Needle:
     def line_of(self, text: str) -> str:
         """The part of a text that shows it, in one line."""
         flat = " ".join(text.split())
-        found = None if self.check.column else self.text.search(flat.encode("utf-8", "replace"))
-        at = len(flat.encode("utf-8", "replace")[: found.start()].decode("utf-8", "ignore")) if found else 0
+        written = flat.encode("utf-8", "replace")
+        found = None if self.check.column else self.text.search(written)
+        at = len(str(written[: found.start()], "utf-8", "ignore")) if found else 0
         begin = max(0, at - _LINE // 2) if len(flat) > _LINE else 0
         return flat[begin : begin + _LINE]
 
@@ -168,15 +171,20 @@ def _said(words: str) -> bytes:
 def _letter(character: str) -> bytes:
     ways = {character, character.lower(), character.upper(), character.casefold()}
     ways |= {unicodedata.normalize("NFD", way) for way in ways}
-    if character in "'’‘":
-        ways |= {"'", "''", "’", "‘"}
-    if character in '"“”':
-        ways |= {'"', '""', '\\"', "“", "”"}
+    if character in _APOSTROPHES:
+        ways |= {*_APOSTROPHES, "''"}
+    if character in _QUOTES:
+        ways |= {*_QUOTES, '""', '\\"'}
     if character == "\\":
         ways |= {"\\\\"}
-    told = {re.escape(way.encode("utf-8", "replace")) for way in ways}
+    told: set[bytes] = {re.escape(way.encode("utf-8", "replace")) for way in ways}
     told |= {b"(?i:" + re.escape(_escaped(way)) + b")" for way in ways if not way.isascii()}
-    return b"(?:" + b"|".join(sorted(told, key=lambda way: (-len(way), way))) + b")"
+    ordered = sorted(told, key=_longest)
+    return b"(?:" + b"|".join(ordered) + b")"
+
+
+def _longest(way: bytes) -> tuple[int, bytes]:
+    return -len(way), way
 
 
 def _escaped(text: str) -> bytes:

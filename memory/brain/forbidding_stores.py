@@ -27,6 +27,8 @@ from memory.tables import CONTENT, EPISODES, LEDGER, LESSONS, MASKED_QUESTIONS, 
 from memory.vectors import VECTORS
 
 _GRAPH_CACHE = 64 * 1024 * 1024
+_EPISODES = "RememberedQuestion"
+"""How Cognee's files call an episode, a node of the graph and the beginning of the collection of vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +160,20 @@ def kept_vectors(ledger: Ledger, known: Remembering) -> Iterator[Held]:
 @dataclass(frozen=True, slots=True)
 class Stored:
     """One point of Cognee's files: in the `vectors` or the `graph` of a dataset, or in `old vectors` only, a version
-    of the dataset that search does not read any more.
+    of the dataset that search does not read any more. `is_episode`: its id is that of an episode.
     """
 
     place: str
     dataset: str
     id: str
     texts: tuple[str, ...]
+    is_episode: bool
+
+    def held(self, known: Remembering) -> Held:
+        """What it holds; an orphan where it stands for an episode of which no content is known."""
+        orphan = self.is_episode and self.id not in known.texts
+        episode = self.id if self.is_episode else ""
+        return Held(f"{self.id} in {self.dataset}", self.texts, episode=episode, orphan=orphan)
 
 
 def stored(folder: Path) -> tuple[Stored, ...]:
@@ -201,10 +210,9 @@ async def _vectors(place: Path) -> list[Stored]:
         for version in versions or [newest]:
             await table.checkout(version)
             for row in (await table.query().to_arrow()).to_pylist():
-                texts = tuple(leaves({key: value for key, value in row.items() if key != "vector"}))
+                id, texts = str(row.get("id", "")), tuple(leaves(row))
                 where = "vectors" if version == newest else "old vectors"
-                key = (name, str(row.get("id", "")), texts)
-                found.setdefault(key, Stored(where, place.name, str(row.get("id", "")), texts))
+                found.setdefault((name, id, texts), Stored(where, place.name, id, texts, name.startswith(_EPISODES)))
     return list(found.values())
 
 
@@ -222,7 +230,10 @@ def _graph(place: Path, copy: Path) -> list[Stored]:
             connection.close()
     finally:
         database.close()
-    return [Stored("graph", place.name, str(node.get("id", "")), tuple(_told(node))) for [node] in rows]
+    return [
+        Stored("graph", place.name, str(node.get("id", "")), tuple(_told(node)), node.get("type") == _EPISODES)
+        for [node] in rows
+    ]
 
 
 def _told(node: Mapping[str, Any]) -> Iterable[str]:
