@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agent.attempt import Draft, Replay, Understood
 from agent.database.comparing import same
 from agent.database.result import QueryFailed, QueryRejected
+from agent.drafting.readings import Kept
 from agent.drafting.slots import Template, abstract, fill, slots_of
 from agent.models.port import Reply
 from memory.episode import Episode
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_TEMPLATES = 4
 """Ways of answering one masked question past which it is not clear enough for a habit."""
-
-_MOST_LEARNED = 4_096
 
 
 def habit_name(understood: Understood, sql: str, *, lexicon: Lexicon) -> str:
@@ -68,21 +67,13 @@ class _Way:
     learned: tuple[_Learned, ...]
 
 
-@dataclass(slots=True)
-class _Kept:
-    """What was taken from episodes under one lexicon, and where a way was found to hold or not."""
-
-    lexicon: Lexicon | None = None
-    learned: dict[tuple[object, str], _Learned] = field(default_factory=dict)
-    agreed: dict[tuple[object, str], bool] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Habits:
     """Replays what is well learned. `remembered` gives the active episodes of one masked question, in the order they
     were remembered; `synapse` the synapse of a habit in a bucket; `clock` seconds since 1970, UTC.
 
-    What is read from episodes is kept between questions for as long as `lexicon` gives the same one.
+    `understand` reads the questions of episodes. What is read is kept between questions for as long as `lexicon` gives
+    the same one.
     """
 
     remembered: Callable[[str], Sequence[Episode]]
@@ -92,7 +83,8 @@ class Habits:
     database: Database
     clock: Callable[[], float] = time.time
     certainty: Certainty = USUAL
-    _kept: _Kept = field(default_factory=_Kept, init=False, repr=False, compare=False)
+    _read: Kept[tuple[object, str], _Learned] = field(default_factory=Kept, init=False, repr=False, compare=False)
+    _agreed: Kept[tuple[object, str], bool] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def replay(self, understood: Understood) -> Replay | None:
         """Answer a question from habit; None where none is strong and certain, or anything is in doubt.
@@ -121,17 +113,11 @@ class Habits:
         return Replay(name, replace(draft, confidence=chance_right(synapse)), recalled)
 
     def _learned(self, episode: Episode, lexicon: Lexicon) -> _Learned:
-        kept = self._kept
-        if kept.lexicon is not lexicon or len(kept.learned) > _MOST_LEARNED:
-            kept.lexicon = lexicon
-            kept.learned.clear()
-            kept.agreed.clear()
-        key = (episode.id, episode.question)
-        if key not in kept.learned:
+        def read() -> _Learned:
             understood = self.understand(episode.question)
-            template = abstract(understood.grounding, episode.sql, lexicon=lexicon)
-            kept.learned[key] = _Learned(episode, understood, template)
-        return kept.learned[key]
+            return _Learned(episode, understood, abstract(understood.grounding, episode.sql, lexicon=lexicon))
+
+        return self._read.get(lexicon, (episode.id, episode.question), read)
 
     def _ways(self, learned: Sequence[_Learned], understood: Understood, lexicon: Lexicon) -> list[_Way]:
         """The different queries that the episodes give for this question.
@@ -192,16 +178,16 @@ class Habits:
         return all(self._agrees_with(way, one, lexicon) for one in rest)
 
     def _agrees_with(self, way: _Way, one: _Learned, lexicon: Lexicon) -> bool:
-        key = (one.episode.id, way.template.text)
-        if key not in self._kept.agreed:
+        def agrees() -> bool:
             filled = (
                 fill(known.template, one.understood.grounding, lexicon=lexicon)
                 for known in reversed(way.learned)
                 if known.template is not None
             )
             sql = next((text for text in filled if text is not None), None)
-            self._kept.agreed[key] = sql is not None and _same(self._run(sql), self._run(one.episode.sql))
-        return self._kept.agreed[key]
+            return sql is not None and _same(self._run(sql), self._run(one.episode.sql))
+
+        return self._agreed.get(lexicon, (one.episode.id, way.template.text), agrees)
 
     def _run(self, sql: str) -> Draft | None:
         """Check and run a query; None where it does not pass, fails or is cut off."""

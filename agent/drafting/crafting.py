@@ -9,6 +9,7 @@ from uuid import UUID
 
 from agent.ask import Craft
 from agent.attempt import Attempt, Doubt, Draft, Understood
+from agent.drafting.readings import Kept
 from agent.linking import Lexicon
 from agent.models.port import Reply
 from agent.settings import Levers
@@ -18,17 +19,8 @@ from memory.recall import Recalled
 if TYPE_CHECKING:
     from agent.drafting.adapting import Remembered
 
-_MOST_READ = 4_096
 _TOO_STRAINED = 4.0
 """An adapted query that was bent so far says nothing about the question."""
-
-
-@dataclass(slots=True)
-class _Read:
-    """How the questions of episodes are read, under one lexicon."""
-
-    lexicon: Lexicon | None = None
-    remembered: dict[tuple[UUID, str], Remembered] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,14 +28,15 @@ class Crafting:
     """Makes the `Craft` of each question. `strengths` says of a bucket how well the shape of a query did in it (see
     `agent.drafting.weighing.Strength`).
 
-    What is read from episodes is kept between questions for as long as `lexicon` gives the same one.
+    `understand` reads the questions of episodes. What is read is kept between questions for as long as `lexicon` gives
+    the same one.
     """
 
     levers: Levers
     lexicon: Callable[[], Lexicon]
     understand: Callable[[str], Understood]
     strengths: Callable[[str], Callable[[str], float]] = lambda _bucket: lambda _sql: 0.0
-    _read: _Read = field(default_factory=_Read, init=False, repr=False, compare=False)
+    _kept: Kept[tuple[UUID, str], Remembered] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     def craft(self, nearby: Callable[[Attempt], tuple[Recalled, ...]], *, schema: bool = True) -> Craft:
         """Everything that the levers allow. Where the schema is not shown, code gives nothing of it away."""
@@ -118,11 +111,5 @@ class Crafting:
     def _remembered(self, episode: Episode, lexicon: Lexicon) -> Remembered:
         from agent.drafting.adapting import remembered
 
-        read = self._read
-        if read.lexicon is not lexicon or len(read.remembered) > _MOST_READ:
-            read.lexicon = lexicon
-            read.remembered.clear()
         key = (episode.id, episode.question)
-        if key not in read.remembered:
-            read.remembered[key] = remembered(episode, self.understand(episode.question), lexicon)
-        return read.remembered[key]
+        return self._kept.get(lexicon, key, lambda: remembered(episode, self.understand(episode.question), lexicon))
