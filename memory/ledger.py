@@ -25,6 +25,7 @@ from memory.errors import (
     BrainDamagedError,
     BrainForeignError,
     BrainNewerError,
+    ContentError,
     UnknownAttemptError,
     UnknownEpisodeError,
 )
@@ -66,6 +67,7 @@ class EventKind(StrEnum):
     LESSON_LEARNED = "lesson_learned"
     LESSON_RESOLVED = "lesson_resolved"
     LESSON_DROPPED = "lesson_dropped"
+    CONTENT_ERASED = "content_erased"
     RUN_BEGAN = "run_began"
     RUN_STEPPED = "run_stepped"
     RUN_CHECKED = "run_checked"
@@ -76,6 +78,20 @@ class EventKind(StrEnum):
     CANARY_BEGAN = "canary_began"
     CANARY_ENDED = "canary_ended"
 
+
+BLANKABLE = frozenset(
+    {
+        EventKind.ATTEMPT_STARTED,
+        EventKind.ATTEMPT_SETTLED,
+        EventKind.FEEDBACK_GIVEN,
+        EventKind.LESSON_LEARNED,
+        EventKind.LESSON_RESOLVED,
+        EventKind.LESSON_DROPPED,
+        EventKind.TERM_TAUGHT,
+        EventKind.TERM_DROPPED,
+    }
+)
+"""Events whose content can be erased without an episode: what else the brain knows does not hang on it."""
 
 _EPISODE_FIELDS = tuple(one.name for one in fields(Episode))
 
@@ -295,6 +311,27 @@ class Transaction:
         self.connection.execute(insert(EPISODES).values(id=str(id), state=state, position=position, **blank))
         self._between("episode row")
         return True
+
+    def blank(self, positions: Iterable[int], reason: str = "") -> tuple[int, ...]:
+        """Take the contents at some positions out of the history, and give those that still had one.
+
+        Only what nothing else is made of may go: see `BLANKABLE`. Lessons and terms must have been taken away before.
+
+        Raises:
+            ContentError: an event of another kind stands at one of the positions.
+        """
+        kept = select(LEDGER.c.position, LEDGER.c.kind).join(CONTENT, CONTENT.c.position == LEDGER.c.position)
+        kept = kept.where(LEDGER.c.position.in_(tuple(positions)), CONTENT.c.body.is_not(None))
+        found = self.connection.execute(kept.order_by(LEDGER.c.position)).all()
+        if other := next((row for row in found if row.kind not in BLANKABLE), None):
+            raise ContentError(f"Position {other.position} is {other.kind}, which is not erased by itself.")
+        gone = [row.position for row in found]
+        if gone:
+            self.append(EventKind.CONTENT_ERASED, "", {"reason": reason, "positions": gone})
+            self.connection.execute(update(CONTENT).where(CONTENT.c.position.in_(gone)).values(salt=None, body=None))
+            self._between("contents erased")
+            self.erased = True
+        return tuple(gone)
 
     def is_active(self, id: uuid.UUID) -> bool:
         """Whether an episode is remembered and neither forgotten nor erased, as this transaction sees it."""

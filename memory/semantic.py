@@ -11,6 +11,9 @@ from sqlalchemy import Connection, delete, insert, select
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.tables import CONTENT, LEDGER, SCHEMA_VERSIONS, TERM_NAMES
 
+_SUBJECT = "term"
+"""The subject of what happens to terms. It is part of the chain and can never be erased, so it tells none of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -132,12 +135,12 @@ class SemanticMemory:
                 tuple(name for name in term.names if held.get(name.casefold()) == event.position),
             )
             for event in self._ledger.events(kinds=(EventKind.TERM_TAUGHT,))
-            if (term := term_from(event.content or {}))
+            if event.content is not None and (term := term_from(event.content))
         )
 
     def write(self, transaction: Transaction, term: Term) -> None:
         """Teach a term in somebody's transaction, whatever is known. It takes over names that older terms hold."""
-        position = transaction.append(EventKind.TERM_TAUGHT, term.names[0], asdict(term))
+        position = transaction.append(EventKind.TERM_TAUGHT, _SUBJECT, asdict(term))
         names = sorted({name.casefold() for name in term.names})
         transaction.connection.execute(delete(TERM_NAMES).where(TERM_NAMES.c.name.in_(names)))
         self._ledger.between("term names taken")
@@ -147,7 +150,7 @@ class SemanticMemory:
     def drop(self, transaction: Transaction, term: Term, reason: str) -> None:
         """Let a term hold its names no longer, in somebody's transaction. What it was stays in the history."""
         names = sorted({name.casefold() for name in term.names})
-        transaction.append(EventKind.TERM_DROPPED, term.names[0], {"names": names, "reason": reason})
+        transaction.append(EventKind.TERM_DROPPED, _SUBJECT, {"names": names, "reason": reason})
         transaction.connection.execute(delete(TERM_NAMES).where(TERM_NAMES.c.name.in_(names)))
         self._ledger.between("term names dropped")
 

@@ -69,6 +69,8 @@ class _Replay:
                 self.lessons = {id: one for id, one in self.lessons.items() if one[-1] not in self.pardoned}
             case EventKind.EPISODE_BARRED:
                 self.episodes[subject] = (body.get("state", ""), "", "[]", "", position)
+            case EventKind.CONTENT_ERASED:
+                self.pardoned.update(body.get("positions", ()))
             case EventKind.ATTEMPT_STARTED:
                 self.attempts[subject] = ("started", position, None)
             case EventKind.ATTEMPT_SETTLED | EventKind.ATTEMPT_ABANDONED:
