@@ -21,7 +21,19 @@ _ALIKE = 0.5
 _LONGEST = 120
 """Characters of one part that are told."""
 
+_LONG = 60
+"""Characters from which on of a part that changed only what differs in it is told."""
+
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
+
+
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
+_MOST_TOKENS = 400
+_MOST_CHANGES = 3
+_LONGEST_CHANGE = 8
+"""Tokens; of what differs more than this only the clauses are named."""
+_CLAUSES = {"SELECT": "SELECT", "FROM": "FROM", "WHERE": "WHERE", "GROUP": "GROUP BY"}
+_CLAUSES |= {"HAVING": "HAVING", "ORDER": "ORDER BY", "LIMIT": "LIMIT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class _Level:
     conditions: tuple[_Part, ...] = ()
     groups: tuple[_Part, ...] = ()
     order: tuple[_Part, ...] = ()
+    descends: tuple[bool, ...] = ()
     limit: str = ""
     offset: str = ""
     word: str = ""
@@ -68,7 +81,7 @@ def changes(before: str, after: str, *, dialect: str = "sqlite") -> tuple[str, .
     >>> changes("SELECT COUNT(*) FROM t WHERE a = 'x' LIMIT 3", "SELECT COUNT(*) FROM t AS u WHERE u.a = 'y' LIMIT 5")
     ("a = 'x' became a = 'y'", 'LIMIT 5 instead of 3')
     >>> changes("SELECT a FROM t ORDER BY a", "SELECT t.a FROM t JOIN u ON u.i = t.i WHERE u.b > 2 ORDER BY t.a DESC")
-    ('joins u', 'added b > 2', 'sorted by a DESC instead of a')
+    ('joins u', 'added b > 2', 'sorted downwards instead of upwards')
     """
     was, now = _levels(before, dialect), _levels(after, dialect)
     if was is None or now is None:
@@ -161,6 +174,9 @@ def _level(query: exp.Expr, dialect: str) -> _Level:
         conditions=tuple(part(node.unnest()) for node in conditions),
         groups=parts("group"),
         order=parts("order"),
+        descends=tuple(bool(key.args.get("desc")) for key in query.args["order"].expressions)
+        if query.args.get("order")
+        else (),
         limit=_amount(query, "limit"),
         offset=_amount(query, "offset"),
         word="" if isinstance(query, exp.Select) else query.key.upper(),
@@ -265,7 +281,12 @@ def _changed(was: _Level, now: _Level) -> Sequence[str]:
         was.conditions, now.conditions, became="{was} became {now}", added="added {now}", left="left out {was}"
     )
     told += _list(was.groups, now.groups, "grouped by", "not grouped")
-    told += _list(was.order, now.order, "sorted by", "not sorted")
+    turned = _list(was.order, now.order, "sorted by", "not sorted")
+    if turned and [one.removesuffix(" DESC") for one in _keys(was.order)] == [
+        one.removesuffix(" DESC") for one in _keys(now.order)
+    ]:
+        turned = [f"sorted {_direction(now.descends)} instead of {_direction(was.descends)}"]
+    told += turned
     for word, before, after in (("LIMIT", was.limit, now.limit), ("OFFSET", was.offset, now.offset)):
         if before != after:
             told.append(
@@ -290,11 +311,19 @@ def _each(
         )
         if ratio < alike:
             break
-        told.append(became.format(was=_short(before, after), now=_short(after, before)))
+        told.append(_inside(before, after) or became.format(was=_short(before, after), now=_short(after, before)))
         gone.remove(before)
         came.remove(after)
     told += [left.format(was=_short(one)) for one in gone]
     return [*told, *(added.format(now=_short(one)) for one in came)]
+
+
+def _inside(was: _Part, now: _Part) -> str:
+    """What differs in a part that is long; `""` where it is short, or all of it differs."""
+    if min(len(was.text), len(now.text)) < _LONG or was.text == now.text:
+        return ""
+    differs = sql_differs(was.text, now.text)
+    return f"{differs.removeprefix('has ')} in {was.text[:20].rstrip()}…" if differs.startswith("has ") else ""
 
 
 def _missing(parts: Sequence[_Part], others: Sequence[_Part]) -> list[_Part]:
@@ -330,7 +359,87 @@ def _list(was: Sequence[_Part], now: Sequence[_Part], verb: str, none: str) -> l
     return [f"{verb} {after}" + (f" instead of {before}" if before else "")]
 
 
+def _keys(order: Sequence[_Part]) -> list[str]:
+    return [part.whole_key for part in order]
+
+
+def _direction(descends: Sequence[bool]) -> str:
+    return " and ".join("downwards" if one else "upwards" for one in descends)
+
+
 def _short(part: _Part, beside: _Part | None = None) -> str:
     """A part as it is told, with the tables of its columns where it would else read like the other."""
     text = part.whole if beside is not None and beside.text == part.text else part.text
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def sql_differs(answer: str, other: str) -> str:
+    """What `other` has instead of what the answer has; where that is too much to say, the clauses in which it is.
+
+    >>> sql_differs("SELECT a FROM t WHERE b = 'x, y' LIMIT 5", "SELECT SUM(a) FROM t WHERE c = 'z' LIMIT 5")
+    "has SUM(a) instead of a, c = 'z' instead of b = 'x, y'"
+    >>> sql_differs("SELECT a FROM t", "SELECT a, b FROM t")
+    'has b added'
+    >>> sql_differs("SELECT a FROM t ORDER BY a", "SELECT a FROM (SELECT SUM(a) AS a FROM u GROUP BY b) ORDER BY a")
+    'differs in FROM'
+    """
+    ours, theirs = _TOKEN.findall(answer), _TOKEN.findall(other)
+    changes = _changes(ours, theirs) if max(len(ours), len(theirs)) <= _MOST_TOKENS else ()
+    if 0 < len(changes) <= _MOST_CHANGES and all(_is_short(before) and _is_short(after) for before, after in changes):
+        return "has " + ", ".join(_change(before, after) for before, after in changes)
+    mine, its = _clauses(ours), _clauses(theirs)
+    names = [name for name in _CLAUSES.values() if mine.get(name) != its.get(name)]
+    return f"differs in {', '.join(names)}" if names else "is written otherwise"
+
+
+def _changes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[Sequence[str], Sequence[str]], ...]:
+    """What stands in one and what in its place in the other; what one token parts is one change."""
+    spans: list[tuple[int, int, int, int]] = []
+    matcher = SequenceMatcher(None, _folded(ours), _folded(theirs), autojunk=False)
+    for kind, begin, end, first, last in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        near = bool(spans) and begin - spans[-1][1] <= 1 and first - spans[-1][3] <= 1
+        since = spans.pop() if near else (begin, end, first, last)
+        spans.append((since[0], end, since[2], last))
+    return tuple((ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
+
+
+def _folded(tokens: Sequence[str]) -> list[str]:
+    return [token.upper() if token.isidentifier() else token for token in tokens]
+
+
+def _is_short(tokens: Sequence[str]) -> bool:
+    """Whether a change can be read alone: few tokens, and every parenthesis closed."""
+    return len(tokens) <= _LONGEST_CHANGE and tokens.count("(") == tokens.count(")")
+
+
+def _clauses(tokens: Sequence[str]) -> dict[str, list[str]]:
+    """The tokens of each clause of a query; those of an inner query belong to the clause that it stands in."""
+    found: dict[str, list[str]] = {}
+    depth, at = 0, ""
+    for token in _folded(tokens):
+        depth += (token == "(") - (token == ")")
+        at = _CLAUSES.get(token, at) if depth == 0 else at
+        found.setdefault(at, []).append(token)
+    return found
+
+
+def _change(before: Sequence[str], after: Sequence[str]) -> str:
+    was, now = (_written(tokens).removeprefix(",").removesuffix(",").strip() for tokens in (before, after))
+    if not was:
+        return f"{now} added"
+    return f"{now} instead of {was}" if now else f"{was} left out"
+
+
+def _written(tokens: Sequence[str]) -> str:
+    """Tokens as one writes them.
+
+    >>> _written(["SUM", "(", "t", ".", "a", ")", ",", "'x . y'"])
+    "SUM(t.a), 'x . y'"
+    """
+    text = ""
+    for before, token in zip(("(", *tokens), tokens, strict=False):
+        close = before in "(." or token in ".,)" or (token == "(" and before.isidentifier())
+        text += token if close else f" {token}"
+    return text

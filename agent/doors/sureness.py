@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from agent.doors.changes import changes
+from agent.doors.changes import changes, sql_differs
 
 if TYPE_CHECKING:
     from agent.attempt import Attempt, Draft
@@ -21,14 +19,6 @@ if TYPE_CHECKING:
 _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
 SHORT_ID = 8
 """Characters of the id of an episode that are shown."""
-
-_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+|<=|>=|<>|!=|\|\||\S""")
-_MOST_TOKENS = 400
-_MOST_CHANGES = 3
-_LONGEST_CHANGE = 8
-"""Tokens; of what differs more than this only the clauses are named."""
-_CLAUSES = {"SELECT": "SELECT", "FROM": "FROM", "WHERE": "WHERE", "GROUP": "GROUP BY"}
-_CLAUSES |= {"HAVING": "HAVING", "ORDER": "ORDER BY", "LIMIT": "LIMIT"}
 
 
 def shown_confidence(confidence: float | None) -> float | None:
@@ -67,13 +57,15 @@ def told(confidence: float | None, threshold: float, *, alone: bool = False) -> 
 
     >>> told(0.87, 0.5), told(0.6, 0.7), told(0.3, 0.2), told(None, 0.5)
     ('likely right, 87 %', 'unsure, 60 %', 'more likely wrong than right, 30 %', '')
+    >>> told(0.946, 0.5)
+    'almost surely right, 95 %'
     >>> told(0.87, 0.5, alone=True)
     'likely right if its one memory is, 87 %'
     """
     if confidence is None:
         return ""
     unsure = is_unsure(confidence, threshold)
-    words = next((words for least, words in _WORDS if confidence >= least), "more likely wrong than right")
+    words = next((words for least, words in _WORDS if round(confidence, 2) >= least), "more likely wrong than right")
     if alone and not unsure and confidence >= _WORDS[-1][0]:
         words += " if its one memory is"
     return f"{'unsure' if unsure else words}, {chance(confidence)}"
@@ -159,11 +151,11 @@ def author(episode: Episode) -> str:
 def voucher(episode: Episode) -> str:
     """What vouched for an episode when it was written, in words."""
     words = {
-        "gold": "checked against its gold alone",
-        "person": "on the word of a person",
-        "agreement": "checked by a second query",
+        "gold": "verified as a gold",
+        "person": "verified by a person",
+        "agreement": "verified by a second query",
     }
-    return words.get(episode.verifier, f"checked by {episode.verifier}" if episode.verifier else "unverified")
+    return words.get(episode.verifier, f"verified by {episode.verifier}" if episode.verifier else "unverified")
 
 
 def notes(draft: Draft, attempt: Attempt, *, dialect: str) -> tuple[str, ...]:
@@ -201,76 +193,6 @@ def _result_differs(answer: Draft, other: Draft) -> str:
         if ours != theirs:
             said.append(f"{_many(theirs, what)} where the answer has {ours:,}")
     return f"It gives {' and '.join(said)}." if said else "It gives other values."
-
-
-def sql_differs(answer: str, other: str) -> str:
-    """What `other` has instead of what the answer has; where that is too much to say, the clauses in which it is.
-
-    >>> sql_differs("SELECT a FROM t WHERE b = 'x, y' LIMIT 5", "SELECT SUM(a) FROM t WHERE c = 'z' LIMIT 5")
-    "has SUM(a) instead of a, c = 'z' instead of b = 'x, y'"
-    >>> sql_differs("SELECT a FROM t ORDER BY a", "SELECT a FROM (SELECT SUM(a) AS a FROM u GROUP BY b) ORDER BY a")
-    'differs in FROM'
-    """
-    ours, theirs = _TOKEN.findall(answer), _TOKEN.findall(other)
-    changes = _changes(ours, theirs) if max(len(ours), len(theirs)) <= _MOST_TOKENS else ()
-    if 0 < len(changes) <= _MOST_CHANGES and all(_is_short(before) and _is_short(after) for before, after in changes):
-        return "has " + ", ".join(_change(before, after) for before, after in changes)
-    mine, its = _clauses(ours), _clauses(theirs)
-    names = [name for name in _CLAUSES.values() if mine.get(name) != its.get(name)]
-    return f"differs in {', '.join(names)}" if names else "is written otherwise"
-
-
-def _changes(ours: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[Sequence[str], Sequence[str]], ...]:
-    """What stands in one and what in its place in the other; what one token parts is one change."""
-    spans: list[tuple[int, int, int, int]] = []
-    matcher = SequenceMatcher(None, _folded(ours), _folded(theirs), autojunk=False)
-    for kind, begin, end, first, last in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        near = bool(spans) and begin - spans[-1][1] <= 1 and first - spans[-1][3] <= 1
-        since = spans.pop() if near else (begin, end, first, last)
-        spans.append((since[0], end, since[2], last))
-    return tuple((ours[begin:end], theirs[first:last]) for begin, end, first, last in spans)
-
-
-def _folded(tokens: Sequence[str]) -> list[str]:
-    return [token.upper() if token.isidentifier() else token for token in tokens]
-
-
-def _is_short(tokens: Sequence[str]) -> bool:
-    """Whether a change can be read alone: few tokens, and every parenthesis closed."""
-    return len(tokens) <= _LONGEST_CHANGE and tokens.count("(") == tokens.count(")")
-
-
-def _clauses(tokens: Sequence[str]) -> dict[str, list[str]]:
-    """The tokens of each clause of a query; those of an inner query belong to the clause that it stands in."""
-    found: dict[str, list[str]] = {}
-    depth, at = 0, ""
-    for token in _folded(tokens):
-        depth += (token == "(") - (token == ")")
-        at = _CLAUSES.get(token, at) if depth == 0 else at
-        found.setdefault(at, []).append(token)
-    return found
-
-
-def _change(before: Sequence[str], after: Sequence[str]) -> str:
-    was, now = _written(before), _written(after)
-    if not was:
-        return f"{now} added"
-    return f"{now} instead of {was}" if now else f"{was} left out"
-
-
-def _written(tokens: Sequence[str]) -> str:
-    """Tokens as one writes them.
-
-    >>> _written(["SUM", "(", "t", ".", "a", ")", ",", "'x . y'"])
-    "SUM(t.a), 'x . y'"
-    """
-    text = ""
-    for before, token in zip(("(", *tokens), tokens, strict=False):
-        close = before in "(." or token in ".,)" or (token == "(" and before.isidentifier())
-        text += token if close else f" {token}"
-    return text
 
 
 def in_quotes(sql: str) -> str:

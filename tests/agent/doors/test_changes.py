@@ -44,7 +44,9 @@ def test_another_way_to_write_the_same_is_no_change(before: str, after: str) -> 
         ("GROUP BY x HAVING COUNT(*) > 3", "GROUP BY x HAVING COUNT(*) > 5", ["COUNT(*) > 3 became COUNT(*) > 5"]),
         ("GROUP BY x", "GROUP BY y", ["grouped by y instead of x"]),
         ("GROUP BY x", "", ["not grouped by x"]),
-        ("ORDER BY x", "ORDER BY x DESC", ["sorted by x DESC instead of x"]),
+        ("ORDER BY x", "ORDER BY x DESC", ["sorted downwards instead of upwards"]),
+        ("ORDER BY x, y DESC", "ORDER BY x, y", ["sorted upwards and upwards instead of upwards and downwards"]),
+        ("ORDER BY x", "ORDER BY y DESC", ["sorted by y DESC instead of x"]),
         ("", "ORDER BY x", ["sorted by x"]),
         ("ORDER BY x", "", ["not sorted by x"]),
         ("LIMIT 5", "LIMIT 3", ["LIMIT 3 instead of 5"]),
@@ -80,6 +82,13 @@ def test_what_is_shown_and_counted_is_told() -> None:
         "does not show n",
         "does not join t",
         "added 2 inner queries",
+    )
+
+
+def test_of_a_long_part_only_what_differs_in_it_is_told() -> None:
+    share = "SELECT 100.0 * SUM(CASE WHEN {} THEN a * b * (1 - c) ELSE 0 END) / SUM(a * b * (1 - c)) FROM t"
+    assert changes(share.format("land = 'Chad'"), share.format("kind = 'Tea'")) == (
+        "kind = 'Tea' instead of land = 'Chad' in 100.0 * SUM(CASE WHE…",
     )
 
 

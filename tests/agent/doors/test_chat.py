@@ -78,6 +78,18 @@ def test_the_last_answer_is_judged_and_the_right_query_is_remembered(home: Home,
     assert recalled[0]["question"] == question and recalled[0]["sql"] == right
 
 
+def test_all_shows_every_row_of_the_last_answer(home: Home, endpoint: Endpoint) -> None:
+    endpoint.says = lambda _question, _before: "SELECT CompanyName FROM Customers ORDER BY CompanyName"
+    question, last = "List the names of all customers.", "Wolski  Zajazd"
+    shown = home.run("chat", "--no-memory", said=f"/all\n{question}\n/all\n").out
+    early, _, rest = shown.partition(question)
+    answer, _, every = rest.partition("> /all")
+    assert "no answer yet" in early and "(all of them with /all)" in answer
+    assert last not in answer and last in every and "SQL" not in every
+    _, told = _objects(home.run("chat", "--json", "--no-memory", said=f"{question}\n/all\n"))
+    assert told["status"] == "all" and "Every row" in told["message"]
+
+
 def test_new_forgets_what_was_said_and_quit_ends(home: Home, endpoint: Endpoint) -> None:
     endpoint.says = _counting
     said = f"{BRAZIL}\n/new\nand in Germany?\n/quit\n{GERMANY}\n"

@@ -21,6 +21,8 @@ from agent.models.port import Prompt, Reply, Turn
 from agent.settings import Settings
 from memory.episode import Episode
 from memory.recall import Recalled
+from procedural.habit import chance_right
+from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,7 @@ BERLIN = "SELECT COUNT(*) FROM Customers WHERE City = 'Berlin'"
 REMEMBERED = Episode(
     "b", "count", ("Customers",), "How many customers are there in [red]Spain[/red]?", "", "", "", "", "", "", "", ""
 )
+ID = str(REMEMBERED.id)[:8]
 ADAPTED = Draft(
     None,
     Reply(GERMANY),
@@ -68,15 +71,15 @@ def told(
     capsys: pytest.CaptureFixture[str],
     *,
     unsure: float = 0.5,
-    in_chat: bool = False,
-    options: str = "",
+    runner_up: float = 0.1,
+    **how: Any,
 ) -> str:
-    rendering.answer(attempt, as_json=False, unsure=unsure, in_chat=in_chat, options=options)
+    rendering.answer(attempt, rendering.Showing(unsure, runner_up, **how), as_json=False)
     return capsys.readouterr().out
 
 
 def program(attempt: Attempt, capsys: pytest.CaptureFixture[str], *, unsure: float = 0.5) -> Any:
-    rendering.answer(attempt, as_json=True, unsure=unsure)
+    rendering.answer(attempt, rendering.Showing(unsure, 0.1), as_json=True)
     return json.loads(capsys.readouterr().out)
 
 
@@ -89,8 +92,10 @@ def test_an_adapted_answer_names_the_question_that_it_came_from_and_what_code_ch
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shown = told(answered(ADAPTED), capsys)
-    assert "\nadapted from: How many customers are there in [red]Spain[/red]? (0.87)\n" in shown
-    assert "\npath: adapted · likely right, 87 % · 1 adapted · 0.0 s · id 0a1b2c3d4e\n" in shown, "and no model"
+    assert f"\nadapted from: How many customers are there in [red]Spain[/red]? ({ID}, 0.87)\n" in shown
+    assert "\npath: adapted · likely right if its one memory is, 87 % · 1 adapted · 0.0 s · id 0a1b2c3d4e\n" in shown, (
+        "and no model"
+    )
     assert "\nChanged by code: 'Germany' for 'Spain'\n" in shown
     for absent in ("Unsure", "Runner-up", "Doubts", "values (tried)"):
         assert absent not in shown
@@ -101,7 +106,8 @@ def test_an_episode_that_was_adapted_but_not_shown_to_the_model_is_named_by_its_
 ) -> None:
     attempt = answered(ADAPTED)
     shown = told(attempt.grown(recalled=(), nearby=attempt.recalled), capsys)
-    assert "adapted from: How many customers are there in [red]Spain[/red]? (0.87)" in shown and "Memories" not in shown
+    assert f"adapted from: How many customers are there in [red]Spain[/red]? ({ID}, 0.87)" in shown
+    assert "Memories" not in shown
 
 
 def test_an_episode_that_is_not_at_hand_is_named_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +127,7 @@ def test_an_unsure_answer_says_so_before_its_rows_and_shows_the_runner_up(capsys
     said = " ".join(shown.split())
     assert said.startswith(
         "Unsure: the chance that this answer is right is 44 %. Look at the SQL before you rely on it. "
-        "Another query gave another result; it stands below as the runner-up. COUNT(*)"
+        "Another result has a chance of 21 %; it stands below as the runner-up. COUNT(*)"
     )
     assert "Runner-up a chance of 21 %, small It gives other values. " in said
     assert "Its SQL has City = 'Berlin' instead of Country = 'Germany'." in said
@@ -196,14 +202,103 @@ def test_an_attempt_without_a_result_is_neither_sure_nor_unsure(capsys: pytest.C
     assert found["candidates"][0]["problem"] == "no such column" and found["candidates"][0]["agrees"] is False
 
 
-def test_no_more_than_four_changes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_change_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     shown = told(answered(replace(ADAPTED, notes=tuple("abcdef"))), capsys)
-    assert "Changed by code: a; b; c; d; and 2 more\n" in shown
+    assert "Changed by code: a; b; c; d; e; f\n" in shown
+
+
+def test_an_adapted_query_tells_all_that_it_has_otherwise_than_its_episode(capsys: pytest.CaptureFixture[str]) -> None:
+    before = "SELECT COUNT(*) FROM Customers AS c WHERE c.Country = 'Spain' AND City = 'Madrid' LIMIT 3"
+    after = (
+        "SELECT COUNT(*) FROM Customers JOIN Orders ON Orders.CustomerID = Customers.CustomerID "
+        "WHERE Customers.Country = 'Germany' AND Orders.OrderDate >= '1997-01-01' LIMIT 5"
+    )
+    known = replace(REMEMBERED, sql=before)
+    draft = replace(ADAPTED, sql=after, episode=str(known.id), notes=("Spain became Germany",))
+    attempt = answered(draft).grown(recalled=(Recalled(known, 0.9, "bucket", "near"),))
+    wanted = [
+        "joins Orders",
+        "Country = 'Spain' became Country = 'Germany'",
+        "left out City = 'Madrid'",
+        "added OrderDate >= '1997-01-01'",
+        "LIMIT 5 instead of 3",
+    ]
+    assert f"Changed by code: {'; '.join(wanted)} " in " ".join(told(attempt, capsys).split())
+    assert program(attempt, capsys)["candidates"][0]["notes"] == wanted
+
+
+def test_an_answer_that_rests_on_one_memory_names_it_its_author_and_who_vouched_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    known = replace(REMEMBERED, origin="feedback:0f1e2d3c4b", verifier="person")
+    near = (Recalled(known, 0.873, "bucket", "same bucket"),)
+    copy = replace(WRITTEN, sql=GERMANY, result=ADAPTED.result, doubts=(), confidence=ADAPTED.confidence)
+    own = replace(copy, sql=GERMANY.replace("COUNT(*)", "COUNT(CustomerID)"))
+    alone, copied = answered(ADAPTED, recalled=near), answered(ADAPTED, copy, recalled=near)
+    said = f"Rests on one memory alone: {ID}, from feedback on the answer 0f1e2d3c4b, verified by a person."
+    shown = " ".join(told(alone, capsys, options=" --db shop.sqlite").split())
+    assert f"{said} Wrong? hebbql forget {ID} --db shop.sqlite" in shown
+    assert f"{said} The model only wrote the same again. Wrong?" in " ".join(told(copied, capsys).split())
+    for attempt in (alone, copied):
+        assert "· likely right if its one memory is, 87 % ·" in told(attempt, capsys)
+        assert program(attempt, capsys)["rests_on"] == str(known.id)
+        assert "hebbql forget" not in told(attempt, capsys, in_chat=True)
+    both = answered(ADAPTED, own, recalled=near)
+    assert "one memory" not in told(both, capsys) and program(both, capsys)["rests_on"] is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "verifier", "said"),
+    [
+        ("seed:northwind", "gold", "from the seed pack northwind, verified as a gold."),
+        ("seed:northwind", "agreement", "from the seed pack northwind, verified by a second query."),
+        ("train:r1", "gold", "from the training run r1, verified as a gold."),
+        ("elsewhere", "", "from elsewhere, unverified."),
+        ("", "priest", "from somebody unknown, verified by priest."),
+    ],
+)
+def test_who_wrote_a_memory_and_what_vouched_for_it_is_told_in_words(
+    origin: str, verifier: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    near = (Recalled(replace(REMEMBERED, origin=origin, verifier=verifier), 0.9, "bucket", "near"),)
+    assert said in " ".join(told(answered(ADAPTED, recalled=near), capsys).split())
+
+
+def test_a_memory_is_shown_with_the_start_of_its_id(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = told(answered(WRITTEN), capsys, unsure=0.1)
+    assert f"\n  0.87  {ID}  How many customers are there in [red]Spain[/red]?  (same bucket)\n" in shown
+
+
+@pytest.mark.parametrize(("confidence", "shown"), [(0.1, True), (0.0996, True), (0.0994, False), (0.01, False)])
+def test_a_runner_up_is_shown_from_a_chance_on(
+    confidence: float, shown: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempt = answered(replace(ADAPTED, confidence=0.3), replace(WRITTEN, confidence=confidence))
+    said = told(attempt, capsys)
+    assert said.startswith("Unsure") and ("runner-up" in said, "Runner-up" in said) == (shown, shown)
+    assert "Runner-up" in told(attempt, capsys, runner_up=0.01)
+
+
+def test_an_unsure_answer_shows_a_few_rows_and_how_to_see_all(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tuple((f"customer {number:02}",) for number in range(1, 61))
+    sure = answered(replace(ADAPTED, result=Result(("a",), rows)))
+    unsure = answered(replace(ADAPTED, confidence=0.01, result=Result(("a",), rows)))
+    few, many = told(unsure, capsys), told(sure, capsys)
+    assert "customer 05" in few and "customer 06" not in few and "… and 55 more rows (all of them with --all)" in few
+    assert few.startswith("Unsure: the chance that this answer is right is 1 %.")
+    assert "customer 50" in many and "customer 51" not in many and "… and 10 more rows (all of them with --all)" in many
+    for attempt in (sure, unsure):
+        assert "customer 60" in told(attempt, capsys, every=True)
+        assert len(program(attempt, capsys)["rows"]) == 60
+        assert "(all of them with /all)" in told(attempt, capsys, in_chat=True)
+    rendering.rows(unsure)
+    assert "customer 60" in capsys.readouterr().out
 
 
 def test_what_is_told_of_drafts_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     wild = "\x1b[31mred\x9b"
-    recalled = (Recalled(replace(REMEMBERED, question=wild), 0.5, "bucket", wild),)
+    known = replace(REMEMBERED, question=wild, origin=wild, verifier=wild, sql=GERMANY.replace("Germany", wild))
+    recalled = (Recalled(known, 0.5, "bucket", wild),)
     id = str(recalled[0].episode.id)
     first = replace(ADAPTED, confidence=0.3, notes=(wild,), doubts=(Doubt("r", wild),), episode=id)
     other = replace(WRITTEN, sql=GERMANY.replace("Germany", wild), origin="adapted", episode=id)
@@ -280,7 +375,7 @@ def test_the_readme_tells_what_each_effort_spends(readme: str) -> None:
     for effort in EFFORTS:
         from_, drafts, adapted = told_[effort.name]
         assert from_ == (f"{100 * effort.sure:.0f} %" if effort.sure <= 1 else "none: it always is")
-        assert (drafts, adapted) == (str(effort.drafts), str(effort.adapted))
+        assert (drafts, adapted) == (str(effort.drafts + len(effort.apart)), str(effort.adapted))
 
 
 def test_the_readme_tells_the_words_of_a_chance_and_when_an_answer_is_unsure(readme: str) -> None:
@@ -291,6 +386,9 @@ def test_the_readme_tells_the_words_of_a_chance_and_when_an_answer_is_unsure(rea
         assert sureness.told(int(percent) / 100, 0.1).startswith(words)
         assert not sureness.told(int(percent) / 100 - 0.01, 0.1).startswith(words)
     assert f"below `HEBBQL_UNSURE` ({Settings().unsure} by default)" in said
+    assert f"at least `HEBBQL_RUNNER_UP` ({Settings().runner_up} by default)" in said
+    assert "its first five rows" in said and rendering.SHOWN_UNSURE_ROWS == 5
+    assert "80 % after three" in said and round(chance_right(Synapse("b", "habit", "h", 1.0, 3, 0, 0.0)), 2) == 0.8
 
 
 # Through the command line
@@ -302,11 +400,12 @@ COUNT_BRAZIL = "SELECT COUNT(*) FROM Customers WHERE Country = 'Brazil'"
 
 def test_drafts_of_the_model_are_candidates_with_their_problems(home: Home, endpoint: Endpoint) -> None:
     drafts = ["SELECT COUNT(*) FROM Customers WHERE Land = 'Brazil'", COUNT_BRAZIL]
-    endpoint.says = lambda _question, before: drafts[before]
+    endpoint.says = lambda _question, before: drafts[before % 2]
     found = home.ask(BRAZIL, "--no-memory", "--think", "deep")
-    first, second = found["candidates"]
+    first, second, sampled = found["candidates"]
     assert (first["origin"], first["rows"], first["agrees"]) == ("model", None, False) and "Land" in first["problem"]
     assert (second["sql"], second["rows"], second["problem"], second["agrees"]) == (COUNT_BRAZIL, 1, None, True)
+    assert sampled["problem"] == first["problem"]
     assert found["unsure"] is (found["confidence"] is not None and found["confidence"] < 0.5)
 
 
@@ -314,7 +413,8 @@ def test_drafts_of_the_model_are_candidates_with_their_problems(home: Home, endp
 def test_the_model_drafts_no_more_often_than_the_effort_allows(home: Home, endpoint: Endpoint, effort: Any) -> None:
     endpoint.says = lambda _question, before: f"SELECT Nothing{before} FROM Customers"
     found = home.ask(BRAZIL, "--no-memory", "--think", effort.name)
-    assert found["status"] == "failed" and len(endpoint.requests) == effort.drafts == len(found["candidates"])
+    most = effort.drafts + ("sampled" in effort.apart)
+    assert found["status"] == "failed" and len(endpoint.requests) == most == len(found["candidates"])
 
 
 def test_help_says_what_each_effort_does() -> None:
@@ -322,7 +422,7 @@ def test_help_says_what_each_effort_does() -> None:
     said = get_args(Think)[1].help
     assert "fast: no model where an adapted episode is likely right, one draft" in said and fast.drafts == 1
     assert "the model unless nearly sure, up to two repairs" in said and normal.drafts == 1 + 2
-    assert "deep: always the model, more drafts" in said and deep.sure > 1 and deep.drafts > normal.drafts
+    assert "deep: always the model, more drafts" in said and deep.sure > 1 and deep.apart and not normal.apart
     assert fast.sure < normal.sure < 1
 
 
@@ -374,18 +474,31 @@ def test_what_is_adapted_is_a_candidate_before_those_of_the_model(adapting: Home
     assert (first["sql"], first["origin"], first["rows"], first["agrees"]) == (found["sql"], "adapted", 1, True)
     assert first["episode"] == found["recalled"][0]["episode"] and first["notes"]
     assert others[-1]["origin"] == "model" and others[-1]["agrees"] is False
-    assert [one["sql"] for one in found["attempts"]] == [WRONG]
+    assert [one["sql"] for one in found["attempts"]] == [WRONG] * 3
     assert adapting.run("feedback", found["id"], "good").code == 0
 
 
 def test_people_read_which_question_an_answer_was_adapted_from(adapting: Home) -> None:
     shown = adapting.run("ask", BRAZIL).out
-    assert re.search(r"\nadapted from: How many customers are there in Germany\? \(0\.\d\d\)\n", shown)
+    assert re.search(r"\nadapted from: How many customers are there in Germany\? \([0-9a-f]{8}, 0\.\d\d\)\n", shown)
     assert re.search(r"\nChanged by code: .*Brazil", shown) and "path: adapted" in shown
 
 
+def test_a_person_goes_from_an_answer_to_the_one_memory_behind_it_and_removes_it(adapting: Home) -> None:
+    shown = " ".join(adapting.run("ask", BRAZIL).out.split())
+    said = (
+        r"Rests on one memory alone: (\w{8}), from the seed pack northwind, verified as a gold\. Wrong\? hebbql forget"
+    )
+    told_ = re.search(rf"{said} (\w{{8}}) ", shown)
+    assert told_ and told_[1] == told_[2], shown
+    done = adapting.run("forget", told_[1], "--json").json
+    assert [one[:8] for one in done["forgotten"]] == [told_[1]]
+    after = adapting.ask(BRAZIL)
+    assert told_[1] not in {str(one)[:8] for one in (after["rests_on"], *(one["episode"] for one in after["recalled"]))}
+
+
 def test_the_runner_up_of_an_unsure_answer_is_taken_by_the_command_that_is_shown(adapting: Home) -> None:
-    adapting.environment |= {"HEBBQL_UNSURE": "1"}
+    adapting.environment |= {"HEBBQL_UNSURE": "1", "HEBBQL_RUNNER_UP": "0.0001"}
     found = adapting.ask(BRAZIL, "--think", "deep")
     assert found["unsure"] is True and 0 < found["confidence"] < 1
     assert found["confidence"] == max(one["confidence"] for one in found["candidates"])
