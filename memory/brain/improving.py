@@ -128,7 +128,7 @@ def improve(old: Snapshot, sense: Sense, *, confirmed: Iterable[Record] = ()) ->
     work.drop_dominated()
     work.merge()
     work.drop_spent()
-    new = Snapshot.of(old.database, work.records.values(), gone=old.gone, parent=old.hash)
+    new = Snapshot.of(old.database, work.records.values(), gone=work.gone, parent=old.hash)
     changes = tuple(Change(edit, *work.reasons[edit.key]) for edit in diff(old, new))
     return Improved(new, changes)
 
@@ -142,10 +142,19 @@ class _Work:
         self._gone = old.gone
         self._sense = sense
 
+    @property
+    def gone(self) -> dict[str, str]:
+        """What is gone by now: what was before, and what an edit takes out."""
+        taken = {key[1]: "forgotten" for key in self.reasons if key[0] == "episode" and key not in self.records}
+        return {**taken, **self._gone}
+
     def distil(self, confirmed: Iterable[Record]) -> None:
-        for record in sorted(confirmed, key=lambda one: (one.key, one.line)):
-            if record.key not in self.records and not self._is_gone(record.episode):
-                self._put(record, "distilled", f"attempt {record.episode.origin.rpartition(':')[2]} was confirmed")
+        known = {self._says(record.episode): strength(record.episode) for record in self._by_strength()}
+        for record in sorted(confirmed, key=_preference):
+            episode, says = record.episode, self._says(record.episode)
+            if known.get(says, -1) < strength(episode) and not self._is_gone(episode):
+                known[says] = strength(episode)
+                self._put(record, "distilled", f"attempt {episode.origin.rpartition(':')[2]} was confirmed")
 
     def drop_stale(self) -> None:
         for record in self._episodes():
@@ -245,6 +254,11 @@ class _Work:
                 put = Record("synapse", self._sense.pooled((there.body, body)))
             self._put(put, rule, f"what was learned of {old.id} counts for {new.id}")
 
+    def _says(self, episode: Episode) -> tuple[str, str, str]:
+        """What an episode says, in whatever bucket and spelling it stands."""
+        now = self._sense.understood(episode.question)
+        return now.bucket, now.masked, self._sense.spelled(episode.sql)
+
     def _is_gone(self, episode: Episode) -> bool:
         """Whether it was taken out before, as it is or as its question is understood now."""
         now = self._sense.understood(episode.question)
@@ -253,6 +267,10 @@ class _Work:
 
     def _episodes(self) -> list[Record]:
         return [self.records[key] for key in sorted(self.records) if key[0] == "episode"]
+
+    def _by_strength(self) -> list[Record]:
+        """The weakest first, so that of what says the same the strongest comes last."""
+        return sorted(self._episodes(), key=_preference, reverse=True)
 
     def _synapses(self) -> list[Record]:
         return [self.records[key] for key in sorted(self.records) if key[0] == "synapse"]
