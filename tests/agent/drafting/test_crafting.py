@@ -11,14 +11,13 @@ from agent.ask import Craft
 from agent.attempt import Attempt, Draft, Understood
 from agent.database.guard import check
 from agent.database.reading import Database
-from agent.database.skeleton import normalise, skeleton
 from agent.drafting.crafting import Crafting
-from agent.grounding import Lexicon, ground
-from agent.intent import bucket_of, mask, predict
+from agent.grounding import Lexicon
 from agent.models.port import Prompt, Reply, Turn
 from agent.settings import Levers
 from memory.episode import Episode
 from memory.recall import Recalled
+from tests.agent.made import episode_of, read
 
 PRICE = ("What is the price of the Rye Loaf?", "SELECT Price FROM Breads WHERE Name = 'Rye Loaf'")
 FLOUR = ("What is the flour of the Rye Loaf?", "SELECT Flour FROM Breads WHERE Name = 'Rye Loaf'")
@@ -37,29 +36,13 @@ class Reading:
 
     def __call__(self, question: str) -> Understood:
         self.read.append(question)
-        grounding = ground(question, self.lexicon)
-        intent = predict(question, grounding)
-        return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+        return read(question, self.lexicon)
 
     def recalled(self, *pairs: tuple[str, str]) -> tuple[Recalled, ...]:
         return tuple(Recalled(self.episode(*pair), 0.9, "bucket", "the same") for pair in pairs)
 
     def episode(self, question: str, sql: str) -> Episode:
-        understood = Reading(self.lexicon)(question)
-        return Episode(
-            bucket=understood.bucket,
-            kind=understood.intent.kind,
-            tables=understood.intent.tables,
-            question=question,
-            masked=understood.masked,
-            sql=normalise(sql, "sqlite"),
-            skeleton=skeleton(sql, "sqlite"),
-            origin="test",
-            verifier="person",
-            batch="test",
-            schema_fingerprint="",
-            result_fingerprint="",
-        )
+        return episode_of(read(question, self.lexicon), sql)
 
     def attempt(self, *pairs: tuple[str, str], question: str = ASKED) -> Attempt:
         understood = Reading(self.lexicon)(question)

@@ -13,17 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.attempt import Understood
 from agent.database.guard import check
 from agent.database.naming import RESERVED
 from agent.database.reading import Database, open_database
 from agent.database.schema import Column, Schema, Table
-from agent.database.skeleton import normalise, skeleton
 from agent.drafting.adapting import adapt, remembered
 from agent.drafting.mending import mend, with_quotes
-from agent.grounding import Lexicon, ground
-from agent.intent import bucket_of, mask, predict
-from memory.episode import Episode
+from agent.grounding import Lexicon
+from tests.agent.made import episode_of, read
 
 VALUES = "null true false current_date current_time current_timestamp localtime localtimestamp"
 WORDS = sorted(RESERVED - set(VALUES.split()))
@@ -220,33 +217,15 @@ def lots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 def test_an_adapted_query_quotes_its_reserved_words(lots: Database) -> None:
     lexicon = Lexicon(lots.schema, lots.facts, ())
 
-    def understood(question: str) -> Understood:
-        grounding = ground(question, lexicon)
-        intent = predict(question, grounding)
-        return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
-
     question = "How many orders of the group Copper go to Linz?"
     sql = (
         'SELECT COUNT(*) FROM "order" AS o JOIN "group" AS g ON o."group" = g.id'
         " WHERE g.name = 'Copper' AND o.\"to\" = 'Linz'"
     )
-    told = understood(question)
-    episode = Episode(
-        bucket=told.bucket,
-        kind=told.intent.kind,
-        tables=told.intent.tables,
-        question=question,
-        masked=told.masked,
-        sql=normalise(sql, "sqlite"),
-        skeleton=skeleton(sql, "sqlite"),
-        origin="test",
-        verifier="person",
-        batch="test",
-        schema_fingerprint=lots.schema.fingerprint,
-        result_fingerprint="",
-    )
-    asked = understood("How many orders of the group Silver go to Graz?")
-    made = adapt(remembered(episode, told, lexicon), asked, lexicon=lexicon)
+    told = read(question, lexicon)
+    known = remembered(episode_of(told, sql), told, lexicon)
+    asked = read("How many orders of the group Silver go to Graz?", lexicon)
+    made = adapt(known, asked, lexicon=lexicon)
     assert made is not None
     query = check(made.sql, lots.schema)
     assert "Silver" in query.sql and lots.run(query.sql).rows == ((1,),)

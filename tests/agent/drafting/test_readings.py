@@ -11,8 +11,8 @@ import pytest
 from agent.attempt import Understood
 from agent.database.reading import Database, open_database
 from agent.drafting.readings import MOST_KEPT, Kept, Readings
-from agent.grounding import Lexicon, ground
-from agent.intent import bucket_of, mask, predict
+from agent.grounding import Lexicon
+from tests.agent.made import read as understood
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,7 @@ def test_a_question_is_read_once_for_all_and_anew_under_another_lexicon(new_lexi
 
     def understand(question: str) -> Understood:
         read.append(question)
-        grounding = ground(question, lexicons[-1])
-        intent = predict(question, grounding)
-        return Understood(grounding, intent, bucket_of(intent), mask(question, grounding))
+        return understood(question, lexicons[-1])
 
     readings = Readings(understand=understand, lexicon=lambda: lexicons[-1])
     first = readings("How many orders are there?")

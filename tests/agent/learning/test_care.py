@@ -16,7 +16,6 @@ from agent.app import App, decline, open_app
 from agent.attempt import Attempt
 from agent.database.fingerprint import fingerprint
 from agent.database.result import QueryFailed, Result
-from agent.database.skeleton import normalise, skeleton
 from agent.drafting.approaches import approach_named
 from agent.journal import LedgerJournal
 from agent.learning.care import Care, keeps_failing, newest
@@ -36,6 +35,7 @@ from memory.recall import indexed_text
 from procedural.store import Bucket, changes_content
 from procedural.synapse import Synapse, Target
 from tests.agent.learning.made import made_step
+from tests.agent.made import episode_of
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Bakery
@@ -160,22 +160,14 @@ class Copying:
 
 
 def episode(bakery: Bakery, question: str, sql: str, **known: Any) -> Episode:
-    understood = bakery.understand(question)
-    made = Episode(
-        bucket=understood.bucket,
-        kind=understood.intent.kind,
-        tables=understood.intent.tables,
-        question=question,
-        masked=understood.masked,
-        sql=normalise(sql, "sqlite"),
-        skeleton=skeleton(sql, "sqlite"),
-        origin="seed:own",
-        verifier="gold",
-        batch="seed:own",
-        schema_fingerprint=bakery.database.schema.fingerprint,
-        result_fingerprint=fingerprint(bakery.run(bakery.check(sql)), ordered=False),
-    )
-    return replace(made, **known)
+    usual: dict[str, Any] = {
+        "origin": "seed:own",
+        "verifier": "gold",
+        "batch": "seed:own",
+        "schema_fingerprint": bakery.database.schema.fingerprint,
+        "result_fingerprint": fingerprint(bakery.run(bakery.check(sql)), ordered=False),
+    }
+    return episode_of(bakery.understand(question), sql, **{**usual, **known})
 
 
 @dataclass(kw_only=True)
