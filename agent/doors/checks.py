@@ -13,6 +13,7 @@ import typer
 from agent.doors.opening import FAILED, GATE_RED, USAGE, Brain, Database, Json, opened, stop
 
 if TYPE_CHECKING:
+    from agent.app import App
     from agent.keeping.checking import Checked, Evidence
 
 _MOST_SHOWN = 12
@@ -59,6 +60,30 @@ def test(
             stop(f"{junit} cannot be written: {error.strerror or error}.", FAILED, as_json=as_json)
     show(results, as_json=as_json)
     raise typer.Exit(0 if results and all(one.ok for one in results) else GATE_RED)
+
+
+def forget_matching(app: App, text: str, *, erase: bool, yes: bool, as_json: bool) -> None:
+    """Show what holds the text, ask, take it out, and prove it. Exits with 1 where something is left."""
+    from agent.doors import rendering
+
+    found = app.checking.matching.find(text, erase=erase)
+    if not yes:
+        if as_json:
+            stop(f"This would {_verb(erase)} {len(found)} things; say --yes as well.", USAGE, as_json=True)
+        for line in found.lines():
+            typer.echo(line, err=True)
+        typer.confirm(f"{_verb(erase).capitalize()} these {len(found)}?", abort=True, err=True)
+    taken = app.checking.matching.forget(found, erase=erase)
+    rendering.outcome(taken.outcome, as_json=as_json)
+    if not as_json:
+        for line in taken.outcome.proof:
+            typer.echo(f"  {line}")
+    if not taken.proof.ok:
+        raise typer.Exit(GATE_RED)
+
+
+def _verb(erase: bool) -> str:
+    return "erase" if erase else "forget"
 
 
 def show(results: Sequence[Checked], *, as_json: bool) -> None:

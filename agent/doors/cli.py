@@ -152,6 +152,14 @@ def forget(
     episode: Annotated[str | None, typer.Argument(metavar="[EPISODE]", help="An episode's id, or its start.")] = None,
     bucket: Annotated[str | None, typer.Option("--bucket", help="Every episode of a bucket.")] = None,
     batch: Annotated[str | None, typer.Option("--batch", help="Every episode of a batch, such as a seed pack.")] = None,
+    matching: Annotated[
+        str | None,
+        typer.Option(
+            "--matching",
+            metavar="TEXT",
+            help="Everything whose question or SQL holds the text, in any case of its letters; lessons and terms too.",
+        ),
+    ] = None,
     erase: Annotated[bool, typer.Option("--erase", help="Also take the bytes out of every store.")] = False,
     yes: Yes = False,
     db: Database = None,
@@ -159,11 +167,14 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Take episodes out of the memory, and prove that they are gone."""
-    from agent.doors import rendering
+    from agent.doors import checks, rendering
 
-    if sum(choice is not None for choice in (episode, bucket, batch)) != 1:
-        stop("Name what to forget: an EPISODE id, --bucket or --batch.", USAGE, as_json=as_json)
+    if sum(choice is not None for choice in (episode, bucket, batch, matching)) != 1:
+        stop("Name what to forget: an EPISODE id, --bucket, --batch or --matching.", USAGE, as_json=as_json)
     with opened(db, brain, None, as_json=as_json) as app:
+        if matching is not None:
+            checks.forget_matching(app, matching, erase=erase, yes=yes, as_json=as_json)
+            return
         chosen = app.select(episode=episode, bucket=bucket, batch=batch, forgotten=erase)
         if not yes and len(chosen) > 1:
             if as_json:

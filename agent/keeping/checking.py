@@ -16,6 +16,7 @@ from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Res
 from agent.database.uses import used
 from agent.journal import Unwritten
 from agent.keeping.forbidden import Proof
+from agent.keeping.matching import Matching
 from agent.keeping.measuring import answering
 from agent.learning.feedback import asked_alike
 from agent.learning.questions import Pair
@@ -75,6 +76,11 @@ class Checking:
             fault = Fault("checks", "", "no checks are shipped for this database; name their folder with --checks")
             return (faulty(fault),)
         return self.run(read_checks(place), only=only)
+
+    @cached_property
+    def matching(self) -> Matching:
+        """Forgetting by words."""
+        return Matching(app=self.app)
 
     def run(self, loaded: Loaded, *, only: str = "") -> tuple[Checked, ...]:
         """Run checks that were read."""
