@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from agent.attempt import Understood
+from agent.database.reading import Database, open_database
 from agent.database.skeleton import normalise, skeleton
-from agent.grounding import ground
+from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
+from agent.learning.teaching import read_glossary
 from memory.episode import Episode
-
-if TYPE_CHECKING:
-    from agent.grounding import Lexicon
 
 
 def read(question: str, lexicon: Lexicon) -> Understood:
@@ -39,3 +40,16 @@ def episode_of(understood: Understood, sql: str, **known: str) -> Episode:
         result_fingerprint="",
     )
     return replace(made, **known)  # type: ignore[arg-type]
+
+
+@contextmanager
+def open_northwind() -> Iterator[tuple[Database, Lexicon]]:
+    """The shipped database, and all that a question can link to in it, its glossary included."""
+    data = Path(__file__).resolve().parents[2] / "data"
+    with closing(open_database(str(data / "northwind.sqlite"))) as database:
+        terms = read_glossary(data / "glossary" / "northwind.toml", database.schema, warn=_fail)
+        yield database, Lexicon(database.schema, database.facts, terms)
+
+
+def _fail(fault: str) -> None:
+    raise AssertionError(fault)

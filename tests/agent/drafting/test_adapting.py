@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from memory.episode import Episode
 from memory.semantic import Term
+from tests.agent.made import open_northwind
 
 HOME = Path(__file__).resolve().parents[3]
 Line = dict[str, Any]
@@ -118,10 +118,8 @@ def harbour_file(path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def northwind() -> Iterator[Asked]:
-    told = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
-    terms = (Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in told)
-    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
-        yield Asked(database, Lexicon(database.schema, database.facts, tuple(terms)))
+    with open_northwind() as (database, lexicon):
+        yield Asked(database, lexicon)
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,13 @@ from sqlglot import exp, parse_one
 
 from agent.attempt import Understood
 from agent.database.functions import ALLOWED
-from agent.database.reading import open_database
 from agent.database.schema import Column, Facts, ForeignKey, Schema, Table
 from agent.database.skeleton import normalise
 from agent.drafting.grammar import Literals, Written, any_of, grammar_for
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.learning.questions import Pair, read_pairs
-from agent.learning.teaching import read_glossary
+from tests.agent.made import open_northwind
 
 HOME = Path(__file__).parent.parent.parent.parent
 DATA = HOME / "data"
@@ -203,10 +202,8 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def northwind() -> Iterator[Asked]:
-    database = open_database(str(DATA / "northwind.sqlite"))
-    terms = read_glossary(DATA / "glossary" / "northwind.toml", database.schema, warn=pytest.fail)
-    yield Asked(Lexicon(database.schema, database.facts, terms))
-    database.close()
+    with open_northwind() as (_, lexicon):
+        yield Asked(lexicon)
 
 
 def _table(name: str, columns: str, *keys: ForeignKey) -> Table:

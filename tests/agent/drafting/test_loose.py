@@ -11,15 +11,15 @@ import pytest
 from agent.attempt import Attempt, Draft, Understood
 from agent.database.comparing import same
 from agent.database.guard import check
-from agent.database.reading import Database, open_database
+from agent.database.reading import Database
 from agent.drafting.loose import completed, is_due, loosely, loosened
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.learning.questions import read_pairs
-from agent.learning.teaching import read_glossary
 from agent.models.port import Prompt, Reply, Turn
 from memory.episode import Episode
 from memory.recall import Recalled
+from tests.agent.made import open_northwind
 
 DATA = Path(__file__).parent.parent.parent.parent / "data"
 
@@ -37,10 +37,8 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def northwind() -> Iterator[Asked]:
-    database = open_database(str(DATA / "northwind.sqlite"))
-    terms = read_glossary(DATA / "glossary" / "northwind.toml", database.schema, warn=pytest.fail)
-    yield Asked(database, Lexicon(database.schema, database.facts, terms))
-    database.close()
+    with open_northwind() as (database, lexicon):
+        yield Asked(database, lexicon)
 
 
 @pytest.mark.parametrize("name", ["development", "training"])

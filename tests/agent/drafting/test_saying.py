@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from agent.database.reading import open_database
 from agent.drafting.saying import Said, canonical, display, opposite, said
 from agent.grounding import Lexicon, ground
-from memory.semantic import Term
+from tests.agent.made import open_northwind
 
 HOME = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
 def northwind() -> Iterator[Lexicon]:
-    told = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
-    terms = (Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in told)
-    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
-        yield Lexicon(database.schema, database.facts, tuple(terms))
+    with open_northwind() as (_, lexicon):
+        yield lexicon
 
 
 def read(question: str, lexicon: Lexicon) -> Said:
