@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 QUESTIONS = ("How many bakers live in Graz?", "Which breads are made of wheat?", "Which baker sold the most pieces?")
 TAUGHT = [
-    *((f"How many bakers live in {town}?", f"SELECT COUNT(*) FROM Bakers WHERE Town = '{town}'") for town in "ABCD"),
-    *((f"Which bakers live in {town}?", f"SELECT Name FROM Bakers WHERE Town = '{town}'") for town in "ABCD"),
+    *(
+        (f"How many bakers live in {town}?", f"SELECT COUNT(*) FROM Bakers WHERE Town = '{town}'")
+        for town in ("Linz", "Graz")
+    ),
+    *((f"Which bakers live in {town}?", f"SELECT Name FROM Bakers WHERE Town = '{town}'") for town in ("Linz", "Graz")),
     ("Which breads are made of rye?", "SELECT Name FROM Breads WHERE Flour = 'rye'"),
     ("Which bread is the dearest?", "SELECT Name FROM Breads ORDER BY Price DESC LIMIT 1"),
     ("How many breads are there?", "SELECT COUNT(*) FROM Breads"),
