@@ -114,16 +114,22 @@ def rollback(
 
 def improved(found: Improvement, *, as_json: bool) -> None:
     """Print what an improvement came to."""
+    from agent.doors.rendering import plain
     from agent.keeping.reporting import report_json, report_markdown
 
     if as_json:
-        _print({**report_json(found), "files": list(found.files)})
+        measured = found.after or found.before
+        red = {one.name: one.reason for one in measured.red} if measured else {}
+        _print({**report_json(found), "red": red, "files": list(found.files)})
         return
     lines = report_markdown(found).splitlines()
     for line in lines[: _MOST_SHOWN * 2]:
         typer.echo(line)
     if len(lines) > _MOST_SHOWN * 2:
         typer.echo(f"… and {len(lines) - _MOST_SHOWN * 2} more lines.")
+    measured = found.after or found.before
+    for one in measured.red if measured else ():
+        typer.echo(plain(f"{one.name}: {one.reason}"))
     typer.echo(f"The report is in {Path(found.files[1])}.")
     if found.outcome == "accepted" and found.changes:
         typer.echo(f"Its changes in words: hebbql brain diff {found.id}-before {found.id}-after")

@@ -109,8 +109,8 @@ class Gate:
         before = measure(app, asked, self.checks)
         self.between("measured before")
         if before.red:
-            why = "; ".join(f"the check {one.name} is red: {one.told}" for one in before.red)
-            return told("refused", f"The brain is red before: {why}", before=before, cognee=cognee)
+            why = "; ".join(f"the check {one.name} is red" for one in before.red)
+            return told("refused", f"The brain is red before: {why}.", before=before, cognee=cognee)
         try:
             tried = self._tried(id, made.edits, asked, with_cognee)
             if tried.hash != made.snapshot.hash:
@@ -120,7 +120,7 @@ class Gate:
         self.between("candidate measured")
         cognee = tried.enriched if with_cognee else cognee
         if why := why_red(before, tried.measured):
-            return told("blocked", f"What it would become is red: {why}", before=before, after=tried.measured)
+            return told("blocked", f"What it would become is red: {why}.", before=before, after=tried.measured)
         self._change_over(id, old, made.edits)
         if with_cognee:
             enrich(app)

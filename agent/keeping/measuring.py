@@ -15,21 +15,13 @@ from agent.learning.questions import Pair
 from agent.learning.runs import RunError
 from agent.learning.statistics import Difference, paired
 from agent.models.port import ModelError, Prompt, Reply
+from memory.brain.checks import Checked
 
 if TYPE_CHECKING:
     from agent.app import App
 
 SIGNIFICANT = 0.05
 """The chance below which fewer right answers than before are no accident; one-sided, by McNemar's exact test."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """How one check went. `told` says what was found, in words of its own."""
-
-    name: str
-    green: bool
-    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ class Measured:
     @property
     def red(self) -> tuple[Checked, ...]:
         """The checks that are not green."""
-        return tuple(one for one in self.checks if not one.green)
+        return tuple(one for one in self.checks if not one.ok)
 
     @property
     def right(self) -> int:
@@ -101,7 +93,9 @@ def measure(app: App, asked: Questions, checks: Checks) -> Measured:
 
 def run_checks(app: App, folder: Path | None) -> Sequence[Checked]:
     """Run the checks of a folder, or those that are shipped. None at all is red: nothing would hold the gate."""
-    return (Checked("checks", False, "No check is loaded."),)
+    from agent.keeping.checking import Checking
+
+    return Checking(app=app).test(folder)
 
 
 @contextmanager
@@ -153,8 +147,8 @@ def is_worse(found: Difference) -> bool:
 
 
 def why_red(before: Measured, after: Measured) -> str:
-    """What is red after that must be green, in words; "" where all is green."""
-    reasons = [f"the check {one.name} is red: {one.told}" for one in after.red]
+    """What is red after that must be green; "" where nothing is. Of checks the names alone, as words may not last."""
+    reasons = [f"the check {one.name} is red" for one in after.red]
     found = compared(before, after)
     if {one.question for one in after.answers} != {one.question for one in before.answers}:
         reasons.append("other questions were asked than before")

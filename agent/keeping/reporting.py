@@ -52,7 +52,8 @@ def report_json(found: Improvement) -> dict[str, Any]:
 def _measured(one: Measured | None) -> dict[str, Any]:
     if one is None:
         return {"checks": None, "answers": None}
-    return {"checks": [asdict(check) for check in one.checks], "answers": [asdict(answer) for answer in one.answers]}
+    checks = [{"name": check.name, "kind": check.kind, "ok": check.ok} for check in one.checks]
+    return {"checks": checks, "answers": [asdict(answer) for answer in one.answers]}
 
 
 def report_markdown(found: Improvement) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent.attempt import Understood
 from agent.database.comparing import same
+from agent.database.dialects import dialect as read_dialect
 from agent.database.fingerprint import fingerprint
+from agent.database.guard import parse_query
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.database.skeleton import normalise, skeleton
 from agent.drafting.slots import abstract, fill
@@ -64,8 +66,14 @@ class AppSense:
         return Looked(results=frozenset(fingerprint(found, ordered=ordered) for ordered in (True, False)))
 
     def spelled(self, sql: str) -> str:
+        """One writing also of names, whose case and quotes say nothing in the databases that are asked."""
+        from sqlglot import exp
+
         with suppress(QueryRejected):
-            return normalise(sql, self.app.schema.dialect)
+            tree = parse_query(sql, self.app.schema.dialect)
+            for name in tree.find_all(exp.Identifier):
+                name.replace(exp.to_identifier(name.name.casefold(), quoted=True))
+            return tree.sql(read_dialect(self.app.schema.dialect), comments=False)
         return sql.strip()
 
     def alike(self, one: Episode, other: Episode) -> bool:
