@@ -24,7 +24,7 @@ from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
 from agent.database.schema import Schema
 from agent.doctor import Broken, Check, Finding, examine
-from agent.drafting.weighing import WeightsError
+from agent.drafting.weighing import WeightsError, sole_source
 from agent.forgetting import Forgetting, select
 from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
@@ -79,12 +79,14 @@ __all__ = [
     "App",
     "DownloadProgress",
     "ModelListing",
+    "Recalled",
     "check_question",
     "doctor",
     "models",
     "open_app",
     "pull_model",
     "read_settings",
+    "sole_source",
 ]
 """What the doors see."""
 

@@ -102,10 +102,8 @@ def _levels(sql: str, dialect: str) -> tuple[_Level, ...] | None:
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    from agent.database.dialects import dialect as read_dialect
-
     try:
-        tree = parse_one(sql, read=read_dialect(dialect))
+        tree = parse_one(sql, read=dialect)
         queries = [node for node in tree.walk(bfs=False) if isinstance(node, exp.Select | exp.SetOperation)]
         return tuple(_level(query, dialect) for query in queries) or None
     except (SqlglotError, RecursionError, KeyError, ValueError):
@@ -114,8 +112,6 @@ def _levels(sql: str, dialect: str) -> tuple[_Level, ...] | None:
 
 def _level(query: exp.Expr, dialect: str) -> _Level:
     from sqlglot import exp
-
-    from agent.database.dialects import dialect as read_dialect
 
     names = _names(query)
 
@@ -132,11 +128,11 @@ def _level(query: exp.Expr, dialect: str) -> _Level:
         bare = mine.copy()
         for column in bare.find_all(exp.Column):
             column.set("table", None)
-        texts = [node.sql(read_dialect(dialect), comments=False) for node in (bare, mine)]
+        texts = [node.sql(dialect, comments=False) for node in (bare, mine)]
         for name in (*bare.find_all(exp.Identifier), *mine.find_all(exp.Identifier)):
             name.set("this", name.name.casefold())
             name.set("quoted", False)
-        keys = [node.sql(read_dialect(dialect), comments=False) for node in (bare, mine)]
+        keys = [node.sql(dialect, comments=False) for node in (bare, mine)]
         return _Part(texts[0], texts[1], keys[0], keys[1], settled)
 
     shown = [node.unalias() for node in query.expressions] if isinstance(query, exp.Select) else []

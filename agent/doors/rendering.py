@@ -21,7 +21,7 @@ from agent.doors import sureness
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.app import App, DownloadProgress, ModelListing
+    from agent.app import App, DownloadProgress, ModelListing, Recalled
     from agent.attempt import Attempt, Draft
     from agent.doctor import Finding
     from agent.learning.evaluating import Evaluation
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from agent.learning.report import RunSummary
     from agent.learning.seed import SeedReport
     from agent.learning.statistics import Difference
-    from memory.recall import Recalled
 
 SHOWN_ROWS = 50
 SHOWN_UNSURE_ROWS = 5

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from agent.doors.changes import changes, sql_differs
 
 if TYPE_CHECKING:
+    from agent.app import Recalled
     from agent.attempt import Attempt, Draft
-    from memory.episode import Episode
-    from memory.recall import Recalled
 
 _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
 SHORT_ID = 8
@@ -119,7 +118,7 @@ def _memory(id: str, attempt: Attempt) -> Recalled | None:
 
 def sole_memory(attempt: Attempt) -> Recalled | None:
     """The one memory that an answer rests on; None where several speak for it, or a model came to it by itself."""
-    from agent.drafting.weighing import sole_source
+    from agent.app import sole_source
 
     id = sole_source(attempt)
     return _memory(id, attempt) if id else None
@@ -129,7 +128,7 @@ def resting(attempt: Attempt, memory: Recalled) -> str:
     """Which memory an answer rests on alone, who wrote it and who vouched for it."""
     copied = any(draft.origin == "model" and _agrees(draft, attempt) for draft in attempt.ran)
     beside = " The model only wrote the same again." if copied else ""
-    who = f"from {author(memory.episode)}, {voucher(memory.episode)}"
+    who = f"from {author(memory)}, {voucher(memory)}"
     return f"Rests on one memory alone: {short(memory.episode.id)}, {who}.{beside}"
 
 
@@ -139,23 +138,25 @@ def _agrees(draft: Draft, attempt: Attempt) -> bool:
     return attempt.answer is not None and agree(draft, attempt.answer)
 
 
-def author(episode: Episode) -> str:
+def author(memory: Recalled) -> str:
     """Who wrote an episode, in words."""
-    kind, _, name = episode.origin.partition(":")
+    kind, _, name = memory.episode.origin.partition(":")
     words = {"seed": "the seed pack", "feedback": "feedback on the answer", "train": "the training run"}
     if kind in words and name:
         return f"{words[kind]} {name}"
-    return episode.origin or "somebody unknown"
+    return memory.episode.origin or "somebody unknown"
 
 
-def voucher(episode: Episode) -> str:
+def voucher(memory: Recalled) -> str:
     """What vouched for an episode when it was written, in words."""
     words = {
         "gold": "verified as a gold",
         "person": "verified by a person",
         "agreement": "verified by a second query",
     }
-    return words.get(episode.verifier, f"verified by {episode.verifier}" if episode.verifier else "unverified")
+    return words.get(
+        memory.episode.verifier, f"verified by {memory.episode.verifier}" if memory.episode.verifier else "unverified"
+    )
 
 
 def notes(draft: Draft, attempt: Attempt, *, dialect: str) -> tuple[str, ...]:

@@ -11,7 +11,19 @@ if TYPE_CHECKING:
 
 KEYS = [
     *("id", "question", "status", "sql", "columns", "rows", "row_count", "truncated", "confidence", "unsure"),
-    *("intent", "bucket", "path", "model", "habit", "approach", "approach_why", "recalled", "candidates", "attempts"),
+    *(
+        "rests_on",
+        "intent",
+        "bucket",
+        "path",
+        "model",
+        "habit",
+        "approach",
+        "approach_why",
+        "recalled",
+        "candidates",
+        "attempts",
+    ),
     *("seconds", "usage", "message"),
 ]
 
@@ -27,7 +39,7 @@ def test_one_object_with_the_promised_keys_is_all_that_json_prints(home: Home, e
     assert list(answer) == KEYS
     assert list(answer["seconds"]) == ["total", "recall", "model", "database"]
     assert {"input_tokens", "output_tokens", "cost_usd"} <= set(answer["usage"])
-    assert list(answer["recalled"][0]) == ["episode", "question", "sql", "bucket", "score", "why"]
+    assert list(answer["recalled"][0]) == ["episode", "question", "sql", "bucket", "origin", "verifier", "score", "why"]
     assert answer["status"] == "answered" and answer["rows"] == [[9]] and answer["row_count"] == 1
     assert answer["sql"] == COUNT_BRAZIL and answer["attempts"] == [{"sql": COUNT_BRAZIL, "problem": None}]
     assert answer["intent"] == {"kind": "count", "tables": ["Customers"]}
