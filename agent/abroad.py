@@ -1,7 +1,8 @@
-"""What schema words and countries are called in Korean and German, so that questions in these find names and values.
+"""What schema words are called in everyday English, Korean and German, and countries in the latter two.
 
 Names of countries come from the CLDR (Unicode's data on languages), read through Babel. The other words are everyday
-ones for what databases hold; each counts only where the database has its English name.
+ones for what databases hold; each counts only where the database has the name that it stands for, and no other name,
+term of the glossary or value is written like it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ LANGUAGES = ("ko", "de")
 
 _NAMES = """
 name: 이름, 성명, 명칭, Name, Namen, Bezeichnung
-first name: 이름, Vorname, Vornamen
+first name: Vorname, Vornamen
 last name: 성, 성씨, Nachname, Nachnamen, Familienname
 company name: 회사명, 회사 이름, 업체명, 상호, Firmenname, Firmennamen, Firma
 product name: 제품명, 상품명, 제품 이름, Produktname, Produktnamen
@@ -66,15 +67,52 @@ ship: 선박, Schiff, Schiffe, Schiffen
 boat: 보트, 배, Boot, Boote, Booten
 """
 
+_EVERYDAY = """
+order: purchase, purchases, shipment, shipments, consignment, consignments, delivery, deliveries, transaction,
+order: transactions
+discount: rebate, rebates, price reduction, price reductions, Rabatt, Rabatte
+freight: postage, shipping cost, shipping costs, shipping charge, shipping charges, shipping fee, shipping fees,
+freight: delivery cost, delivery costs, delivery charge, delivery charges, delivery fee, delivery fees, transport cost,
+freight: transport costs, haulage, Fracht, Frachtkosten, Versandkosten
+shipper: carrier, carriers, courier, couriers, haulier, hauliers, forwarder, forwarders, shipping company,
+shipper: shipping companies, delivery company, delivery companies
+supplier: vendor, vendors, provider, providers, manufacturer, manufacturers, producer, producers, wholesaler
+customer: client, clients, buyer, buyers, shopper, shoppers, clientele, cust
+employee: staff, staff member, staff members, worker, workers, colleague, colleagues, coworker, coworkers, rep, reps,
+employee: team member, team members, personnel, salesperson, salespeople, emp
+manager: boss, bosses, supervisor, supervisors, superior, superiors
+reports to: manager, managers, boss, bosses, supervisor, supervisors
+product: item, items, article, articles, goods, merchandise, prod
+category: product group, product groups, kind of product, kinds of products
+quantity: qty
+address: street, street address
+postal code: zip, zip code, post code, postcode
+email: mail address
+phone: telephone, telephones, telephone number, telephone numbers, contact number, mobile number, number to call,
+phone: number to ring
+birth date: birthday, birthdays, date of birth, dob, born
+hire date: start date, start dates, hiring date, date of hire, joining date, employment date, hired
+required date: due date, due dates, deadline, deadlines, date required
+shipped date: ship date, shipping date, shipping dates, dispatch date, date of shipment
+title: job title, job titles, occupation, profession
+units in stock: stock, inventory, stock level, stock levels, units on hand
+unit price: price, prices, list price, list prices
+salary: wage, wages, earnings
+invoice: bill, bills
+doctor: physician, physicians, medic
+physician: doctor, doctors
+vehicle: car, cars
+"""
+
 
 @lru_cache(maxsize=1)
 def _read() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    lines = (line.partition(": ") for line in _NAMES.strip().splitlines())
-    return tuple((name, tuple(others.split(", "))) for name, _, others in lines)
+    lines = (line.partition(": ") for line in (_NAMES + _EVERYDAY).split("\n") if line)
+    return tuple((name, tuple(others.rstrip(",").split(", "))) for name, _, others in lines)
 
 
 def names_abroad() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """English schema words, each with what it is called elsewhere.
+    """Schema words, each with what it is called elsewhere and in everyday English.
 
     >>> dict(names_abroad())["postal code"][:2]
     ('우편번호', 'Postleitzahl')

@@ -19,6 +19,8 @@ _WITH_MOST = words("active used busy")
 _SOMEBODY = words("who whom anyone anybody everyone everybody someone somebody")
 _OURSELVES = words("company firm business organisation organization")
 _EACH = words("per each every")
+_COUNTED = words("how many the a an different distinct several all our other more than at least which what")
+_GOING = words("ship shipping deliveri deliv destin target receiv to")
 _FAR = 3
 _DONE = words("bought sold spent paid made took got sent kept held")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
@@ -127,12 +129,26 @@ class Choice:
             self.chosen[place] = [*terms, *(m for m in columns if not any(_same_column(m, term) for term in terms))]
             for table in self.lexicon.glossary[terms[0].term or 0].tables:
                 self.anchor(table)
+        elif columns and (there := self._goal(span, columns[0])):
+            self.chosen[place] = [*there, *(m for m in columns if m not in there)]
         elif here:
             self.chosen[place] = [*here, *(m for m in columns if m not in here)]
         elif tables:
             self._name(place, [*tables, *columns])
         elif columns:
             self._decide_column(place, span, columns)
+
+    def _goal(self, span: Span, column: Meaning) -> list[Meaning]:
+        """The columns of where something goes (`ShipCountry`) for the `countries` of "went to 18 countries"."""
+        at = span.first - 1
+        while at >= 0 and (self.tokens[at].folded in _COUNTED or self.tokens[at].kind == "number"):
+            at -= 1
+        if at < 0 or self.tokens[at].folded != "to":
+            return []
+        own = self.lexicon.column_words[column.table, column.column or ""]
+        words_of = self.lexicon.column_words
+        parts = (m for m in self.lexicon.parts_of(column) if m.table in self.anchors)
+        return [m for m in parts if words_of[m.table, m.column or ""] - own <= _GOING]
 
     def _decide_column(self, place: int, span: Span, columns: list[Meaning]) -> None:
         """A column of no table named so far: a longer name of a table needed that ends so (`ShipCountry`) goes first.

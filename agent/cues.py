@@ -68,7 +68,10 @@ _CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (r"총합|합계|총액|전체|모두 합|총 ", " total "),
         (r"있습니까|있나요|있는가|있었나요", " exists "),
+        (r"보여|알려|나열|목록", " show "),
         # German keeps the order of English.
+        (r"\b(?:zeige?n?|liste[nt]?|nenne?n?)\b", "show"),
+        (r"\b(?:welche[rsnm]?|wer)\b", "which"),
         (r"\b(?:wie ?viele?[nrs]?|anzahl|zahl der)\b", "how many"),
         (r"\bwie (?:hoch|groß) (?:war|ist|sind|waren)\b", "how much is"),
         (r"\bwie (?:hoch|groß)\b", "how much"),
@@ -105,6 +108,8 @@ def superlative(question: str) -> tuple[int, str] | None:
     ((4, 'high'), (4, 'low'))
     """
     match = _EXTREME.search(question)
+    if len({other["low"] is None for other in _EXTREME.finditer(question)}) > 1:
+        return None  # both ends of an amount are asked for
     return None if match is None else (match.start(), "low" if match["low"] else "high")
 
 

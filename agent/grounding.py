@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from agent.asides import asked
 from agent.choosing import Choice
@@ -30,8 +31,6 @@ from agent.wording import COMMON, FOREIGN, KOREAN, LOWEST, STOP, SUPERLATIVE, To
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
 
-_LOW = "lowest|smallest|cheapest|minimum|min|earliest|first|oldest|shortest|fewest|least"
-_HIGH = "highest|largest|biggest|dearest|maximum|max|latest|last|youngest|longest|most"
 _QUOTED = re.compile(
     "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
     "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
@@ -43,9 +42,18 @@ _HELD_AGAINST = re.compile(
 )
 _NEW_SENTENCE = re.compile(r"[?.!;]\s")
 _GO_BY = re.compile(r"\b(?:by|of|per|on|in|count\w*|us(?:e|ing)|mean\w*)\b", re.IGNORECASE)
+_ENDS = (
+    ("lowest|smallest|cheapest|minimum|min|fewest|least", "highest|largest|biggest|dearest|maximum|max|most"),
+    ("first|earliest|oldest", "last|latest|newest|youngest|most recent(?:ly)?"),
+    ("shortest|slowest|worst", "longest|fastest|best"),
+)
+_BETWEEN_ENDS = r"\b(?:\s*,)?\s+(?:[\w-]+,?\s+){0,6}?(?:and|or|,)\s+(?:[\w-]+\s+){0,5}?"
 _BOTH_ENDS = re.compile(
-    rf"\b(?:{_LOW})\b(?:,?\s+(?:and|or|the|an?|average|mean|median|as\s+well\s+as)){{0,6}}?\s+(?:{_HIGH})\b|"
-    rf"\b(?:{_HIGH})\b(?:,?\s+(?:and|or|the|an?|average|mean|median|as\s+well\s+as)){{0,6}}?\s+(?:{_LOW})\b",
+    "|".join(
+        rf"\b(?:{one}){_BETWEEN_ENDS}(?:{other})\b(?! names?\b)"
+        for low, high in _ENDS
+        for one, other in ((low, high), (high, low))
+    ),
     re.IGNORECASE,
 )
 """`the lowest and the highest`: two figures are asked for, not one row."""
@@ -55,6 +63,7 @@ _DONE_AT = words(
     "placed made came taken took sent sold bought went received got given dated begun began born left shipped"
 )
 _NEAR_VERB = 4
+_HOW_MANY = "\uba87"
 _TAKEN_AS_ROWS = 4
 _TYPED_WORD_LIMIT = 3
 
@@ -102,6 +111,8 @@ class _Reading:
         spans = lexicon.spans(self.words, taken=taken, quotes=[(a, b) for a, b, _, _ in self.quotes if a < b])
         self.spans = spans
         self.choice = Choice(self.words, spans, lexicon)
+        self.glossed: list[tuple[int, int]] = []
+        self._drop_glossed()
         self.linked = [self._offsets(place) for place in self.choice.chosen]
 
     def grounding(self) -> Grounding:
@@ -154,6 +165,18 @@ class _Reading:
         start, end = next(match.span(name) for name, text in match.groupdict().items() if text is not None)
         inside = [place for place, word in enumerate(self.words) if start <= word.start and word.end <= end]
         return (inside[0], inside[-1] + 1, start, end) if inside else (0, 0, start, end)
+
+    def _drop_glossed(self) -> None:
+        """Take out what is said again in brackets right behind: the `\ub3c5\uc77c` of `\ub3c5\uc77c(Germany)`."""
+        places = sorted(self.choice.chosen, key=lambda place: self.spans[place].first)
+        for place, after in pairwise(places):
+            end, start = self._offsets(place)[1], self._offsets(after)[0]
+            one, other = self.choice.chosen[place], self.choice.chosen[after]
+            said = {(m.table, m.column, m.value) for m in one}
+            again = any((m.table, m.column, m.value) in said for m in other)
+            if again and one[0].column and self.question[end:start].strip() == "(":
+                del self.choice.chosen[place]
+                self.glossed.append(self._offsets(place))
 
     # Numbers and times
 
@@ -367,11 +390,11 @@ class _Reading:
         return Link(start, end, text, meaning.kind, table, meaning.column, value, quality, role, meaning.verb)
 
     def _leftover(self, links: Sequence[Link]) -> tuple[str, ...]:
-        covered = [(link.start, link.end) for link in links]
+        covered = [*((link.start, link.end) for link in links), *self.glossed]
         left = []
         english = self._english(links)
-        for word in self.words:
-            if word.folded in KOREAN or (not english and word.text.lower() in FOREIGN):
+        for before, word in zip(("", *(word.folded for word in self.words)), self.words, strict=False):
+            if word.folded in KOREAN or before == _HOW_MANY or (not english and word.text.lower() in FOREIGN):
                 continue
             plain = word.folded in COMMON or word.stem in COMMON or re.fullmatch(SUPERLATIVE, word.folded)
             if word.kind == "number" or plain or len(word.folded) < 2 or _covered(word.start, covered):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from rapidfuzz import process
@@ -47,6 +48,8 @@ _DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order")
     "drove": "drive",
     "wrote": "write",
 }
+_TRADED = frozenset({"bu", "sell"})
+"""What one buys another sells: `pieces` that were ordered are the pieces that were sold."""
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
 _COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
@@ -210,11 +213,12 @@ class Lexicon:
     def _apart(self, words: Sequence[Token], used: set[int]) -> Iterable[tuple[int, Meaning]]:
         """The nouns of amounts whose verb stands elsewhere: the `units` of "how many units has every clerk sold"."""
         roots = [_verb_root(stem(_DONE_BY.get(token.folded, token.folded))) for token in words]
+        traded = _TRADED | {"ship", "send", "sent"}
         for place, token in enumerate(words):
             if place in used or token.folded in STOP:
                 continue
             for verb, meaning in self._verbs_of.get(token.stem, ()):
-                if verb in roots:
+                if verb in roots or (verb in _TRADED and token.stem not in self._parts and traded.intersection(roots)):
                     yield place, meaning
                     break
 
@@ -251,7 +255,8 @@ class Lexicon:
         if len(words) > 1 and (words[0].folded in DETERMINERS or words[-1].folded in DETERMINERS):
             return ()
         stems, folded = _keys(words)
-        names: Sequence[Meaning] = self._names.get(stems, ())
+        apart = any(after.start - before.end > 1 for before, after in pairwise(words))
+        names: Sequence[Meaning] = () if apart else self._names.get(stems, ())
         if names and any(word.folded in STOP for word in words) and folded not in self._spelt:
             names = ()
         if len(words) == 1 and (words[0].folded in STOP or (words[0].kind == "number" and len(words[0].text) < 4)):

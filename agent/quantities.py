@@ -36,6 +36,8 @@ _COMPARED: tuple[tuple[Operator, re.Pattern[str]], ...] = (
     (">=", re.compile(rf"\b(?P<n>{_NUMBER}{_MAGNITUDE})(?:\+(?!\s?\d)|\splus\b)", re.IGNORECASE)),
     ("=", re.compile(rf"\b{EXACTLY}\s+{_AMOUNT}", re.IGNORECASE)),
     (">=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:more|above|higher|over)\b", re.IGNORECASE)),
+    (">=", re.compile(rf"\b(?P<n>{_NUMBER})(?=\s+(?:[a-z]+\s+){{1,2}}or\s+more\b)", re.IGNORECASE)),
+    ("<=", re.compile(rf"\b(?P<n>{_NUMBER})(?=\s+(?:[a-z]+\s+){{1,2}}or\s+(?:fewer|less)\b)", re.IGNORECASE)),
     ("<=", re.compile(rf"\b(?P<n>{_NUMBER})\s+(?:or|and)\s+(?:fewer|less|below|lower|under)\b", re.IGNORECASE)),
     ("between", re.compile(rf"\bbetween\s+{_AMOUNT}\s+and\s+[$€£]?\s?(?P<n2>{_NUMBER}{_MAGNITUDE})", re.IGNORECASE)),
 )

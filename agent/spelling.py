@@ -41,6 +41,7 @@ _NO_APOSTROPHE = re.compile(
     r"|(?P<asks>what|who|how|where|when|that|there)(?P<is>s))\b",
     re.IGNORECASE,
 )
+_LAND = re.compile(r"\b(?P<lead>the|our|all|any|different|distinct|every|which|many) us(?= [a-z]+)")
 _TWO = {"eachother": "each other", "alot": "a lot", "aswell": "as well", "atleast": "at least", "noone": "no one"}
 _QUOTED = re.compile("\"[^\"]*\"|\u201c[^\u201d]*\u201d|(?<!\\w)'[^']+'(?!\\w)")
 
@@ -54,7 +55,7 @@ def respelt(question: str, is_known: Callable[[Token], int]) -> str:
     >>> respelt("whcih prodcuts cost mroe then 10, dont ask", lambda token: 1 if token.text == "prodcuts" else 9)
     "which prodcuts cost more than 10, don't ask"
     """
-    found = _apostrophes(question)
+    found = _LAND.sub(r"\g<lead> US", _apostrophes(question))
     quoted = [match.span() for match in _QUOTED.finditer(found)]
     all_words = tokens(found)
     latin = [token for token in all_words if token.kind == "latin"]

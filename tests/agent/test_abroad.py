@@ -99,6 +99,7 @@ def test_a_time_goes_by_the_verb_before_it(northwind: Lexicon) -> None:
         ("in '97", ["1997"]),
         ("placed in 97?", ["1997"]),
         ("in 96 and how many in 97, side by side", ["1996", "1997"]),
+        ("placed in 96 and 97", ["1996", "1997"]),
         ("december 96 and again in december 97", ["1996-12", "1997-12"]),
         ("q1 97 against q1 98", ["1997-Q1", "1998-Q1"]),
         ("first half of '97", ["1997-H1"]),
@@ -138,3 +139,40 @@ def test_short_years_and_other_languages_times(text: str, values: list[str]) -> 
 def test_open_times_of_other_languages(text: str, since: int | None, until: int | None) -> None:
     (period,) = periods(text, moments(text))
     assert (period.since and period.since.year, period.until and period.until.year) == (since, until)
+
+
+def test_where_something_goes_is_not_where_somebody_is(northwind: Lexicon) -> None:
+    def column(question: str) -> str | None:
+        links = ground(question, northwind).chosen
+        return next(link.column for link in links if link.text == "countries")
+
+    assert column("employees whose orders went to 18 countries or more") == "ShipCountry"
+    assert column("employees from 2 countries who took orders") == "Country"
+
+
+def test_a_number_before_what_it_counts_is_held_against_it(northwind: Lexicon) -> None:
+    (held,) = ground("customers with 10 orders or more", northwind).comparisons
+    assert (held.operator, held.number) == (">=", "10")
+
+
+def test_pieces_of_an_order_are_what_was_sold(northwind: Lexicon) -> None:
+    grounding = ground("How many pieces were on order 10440?", northwind)
+    assert ("Order Details", "Quantity") in {(link.table, link.column) for link in grounding.chosen}
+
+
+def test_a_name_is_not_read_across_a_comma(northwind: Lexicon) -> None:
+    assert "Order Details" not in ground("per year: orders, total so far", northwind).tables
+
+
+def test_what_is_said_again_in_brackets_counts_once(northwind: Lexicon) -> None:
+    grounding = ground("\ub3c5\uc77c(Germany) \uace0\uac1d\uc740 \uba87 \uba85\uc778\uac00\uc694?", northwind)
+    assert [link.text for link in grounding.values] == ["Germany"]
+    assert not grounding.leftover
+
+
+def test_everyday_words_find_names_where_there_is_no_glossary() -> None:
+    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
+        bare = Lexicon.build(database.schema, database.facts)
+    assert ground("our clients and their number to call", bare).named == ("Customers",)
+    assert ground("which couriers took the purchases", bare).named == ("Shippers", "Orders")
+    assert ground("postage of order 10248", bare).chosen[0].column == "Freight"

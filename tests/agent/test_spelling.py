@@ -58,11 +58,10 @@ def test_mistyped_everyday_words_are_mended(typed: str, meant: str) -> None:
         "what did Mroe buy",  # a name
         "wie viele Kunden hatten wir nahc 1997",  # not English
         "xq fo ot",  # too short to be sure
-        "이쿠라 nubmr",
     ],
 )
 def test_what_may_be_meant_as_it_stands_is_left(typed: str) -> None:
-    assert respelt(typed, _far).split()[:-1] == typed.split()[:-1]
+    assert respelt(typed, _far) == typed
 
 
 def test_a_word_nearer_to_the_database_is_left_to_linking() -> None:
@@ -95,3 +94,16 @@ def test_a_mistyped_question_lands_in_the_bucket_of_the_meant_one(typed: str, me
     assert bucket_of(predict(typed, one)) == bucket_of(predict(meant, other))
     assert len(one.filters) == len(other.filters)
     assert mask(typed, one) == mask(one.question, one)
+
+
+@pytest.mark.parametrize("word", ["picked", "sending", "contract", "stick", "paint", "slipped", "pride", "sports"])
+def test_a_word_of_the_dictionary_links_to_no_name_one_letter_away(word: str, northwind: Lexicon) -> None:
+    assert not ground(f"what about the {word} here", northwind).chosen
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("Levrling", "Leverling"), ("Dodswroth", "Dodsworth"), ("Cannada", "Canada"), ("Tunbröd", "Tunnbröd")],
+)
+def test_a_mistyped_value_is_found(typed: str, value: str, northwind: Lexicon) -> None:
+    assert [link.value for link in ground(f"what of {typed}", northwind).values] == [value]
