@@ -51,7 +51,8 @@ def accepted(app: App) -> tuple[Snapshot, tuple[str, ...]]:
         newest += known is None
         record = of_episode(episode, known if isinstance(known, int) else newest)
         records.setdefault(record.key, record)
-    return Snapshot.of(app.schema.name, records.values(), gone=old.gone), tuple(one.name for one in refused)
+    wanted = Snapshot.of(app.schema.name, records.values(), gone=old.gone, parent=old.parent)
+    return wanted, tuple(one.name for one in refused)
 
 
 def main() -> int:

@@ -277,9 +277,12 @@ class Versions:
         What Cognee does not keep (weights, lessons, terms) is beside them in canonical text.
 
         Raises:
+            SnapshotError: something is in the folder already.
             OSError: the folder cannot be written.
             StoreError: Cognee cannot be read, or does not hold all episodes.
         """
+        if folder.exists() and any(folder.iterdir()):
+            raise SnapshotError(f"{folder} is not empty, and archives of other days must not mix. Name a new folder.")
         self.app.get_ready_to_recall()
         live = self.live
         by_bucket: dict[str, dict[UUID, Content]] = {}
