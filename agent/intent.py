@@ -412,8 +412,11 @@ def _count_distinct(r: Reading) -> bool:
 
 def _amount_counted(r: Reading) -> bool:
     """`how many units in stock`: a column of amounts is asked for, so it is summed."""
-    first = next((link for link in r.shown if link.kind in {"column", "term", "table"}), None)
-    return first is not None and first.role == "amount" and r.has(r"how many (?:\w+ )?<(?:column|part)>")
+    for match in re.finditer(r"how many (?:\w+ )?(?P<of><(?:column|part)>)", r.text):
+        counted = r.link_at(match.start("of"))
+        if counted is not None and counted.role == "amount":
+            return True
+    return False
 
 
 def _average(r: Reading) -> bool:

@@ -176,3 +176,8 @@ def test_everyday_words_find_names_where_there_is_no_glossary() -> None:
     assert ground("our clients and their number to call", bare).named == ("Customers",)
     assert ground("which couriers took the purchases", bare).named == ("Shippers", "Orders")
     assert ground("postage of order 10248", bare).chosen[0].column == "Freight"
+
+
+def test_pieces_that_are_counted_are_added_up(northwind: Lexicon) -> None:
+    question = "Order 10440, how many pieces was that all together?"
+    assert predict(question, ground(question, northwind)).kind == "sum"
