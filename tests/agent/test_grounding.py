@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,19 +18,15 @@ from agent.database.schema import Column, ColumnFacts, Facts, ForeignKey, Schema
 from agent.grounding import Grounding, Lexicon, ground, narrow
 from agent.intent import bucket_of, mask, predict
 from memory.semantic import Term
+from tests.agent.made import open_northwind
 
 HOME = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
 def northwind() -> Lexicon:
-    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
-    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
-    database = open_database(str(HOME / "data/northwind.sqlite"))
-    try:
-        return Lexicon.build(database.schema, database.facts, terms)
-    finally:
-        database.close()
+    with open_northwind() as (_, lexicon):
+        return lexicon
 
 
 @pytest.fixture(scope="module")
@@ -484,21 +479,14 @@ def test_a_question_grounds_within_twenty_milliseconds(northwind: Lexicon) -> No
 
 
 _IN_ANOTHER_PROCESS = """
-import json, sys, tomllib
-from agent.database.reading import open_database
-from agent.grounding import Lexicon, ground
-from agent.intent import bucket_of, mask, predict
-from memory.semantic import Term
-home = sys.argv[1]
-listed = tomllib.load(open(home + "/data/glossary/northwind.toml", "rb"))["term"]
-terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
-database = open_database(home + "/data/northwind.sqlite")
-lexicon = Lexicon.build(database.schema, database.facts, terms)
-database.close()
+import json, sys
+from tests.agent.made import open_northwind, read
 out = []
-for question in json.load(sys.stdin):
-    g = ground(question, lexicon)
-    out.append([bucket_of(predict(question, g)), mask(question, g), g.noted(), list(g.joins)])
+with open_northwind() as (_, lexicon):
+    for question in json.load(sys.stdin):
+        understood = read(question, lexicon)
+        grounding = understood.grounding
+        out.append([understood.bucket, understood.masked, grounding.noted(), list(grounding.joins)])
 print(json.dumps(out))
 """
 
@@ -508,7 +496,7 @@ def test_every_process_gives_the_same(northwind: Lexicon) -> None:
     seen = []
     for seed in ("1", "77"):
         answer = subprocess.run(
-            [sys.executable, "-c", _IN_ANOTHER_PROCESS, str(HOME)],
+            [sys.executable, "-c", _IN_ANOTHER_PROCESS],
             input=json.dumps(questions),
             capture_output=True,
             text=True,
