@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from contextlib import closing
 from pathlib import Path
 
@@ -14,17 +13,15 @@ from agent.intent import bucket_of, predict
 from agent.linked import Grounding
 from agent.linking import Lexicon
 from agent.periods import moments, periods
-from memory.semantic import Term
+from tests.agent.made import open_northwind
 
 HOME = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def northwind() -> Lexicon:
-    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
-    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
-    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
-        return Lexicon.build(database.schema, database.facts, terms)
+    with open_northwind() as (_, lexicon):
+        return lexicon
 
 
 def _said(grounding: Grounding) -> set[tuple[str | None, str | None, str | None]]:

@@ -1,30 +1,21 @@
 from __future__ import annotations
 
-import tomllib
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.database.reading import open_database
 from agent.grounding import ground
 from agent.intent import bucket_of, mask, predict
 from agent.linking import Lexicon
 from agent.spelling import is_word, respelt
 from agent.wording import Token
-from memory.semantic import Term
-
-HOME = Path(__file__).resolve().parents[2]
+from tests.agent.made import open_northwind
 
 
 @pytest.fixture(scope="module")
 def northwind() -> Lexicon:
-    listed = tomllib.loads((HOME / "data/glossary/northwind.toml").read_text(encoding="utf-8"))["term"]
-    terms = [Term(tuple(t["names"]), t["meaning"], t.get("expression"), tuple(t["tables"]), "glossary") for t in listed]
-    with closing(open_database(str(HOME / "data/northwind.sqlite"))) as database:
-        return Lexicon.build(database.schema, database.facts, terms)
+    with open_northwind() as (_, lexicon):
+        return lexicon
 
 
 def _far(token: Token) -> int:
