@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from sqlglot import exp
 
@@ -128,6 +129,15 @@ def _put_time(work: Work, one: Held, after: Link) -> None:
         work.notes.append(f"{text} became {fresh}")
 
 
+def _grouped(work: Work, grain: str, column: Column) -> exp.Expr:
+    """What groups days by a grain: quarters of one year by their number alone."""
+    tree = parsed(work, grouping_sql(grain, *column, work.dialect))
+    ends = [(one.since, one.until) for one in work.now.periods]
+    years = {day.year if day else None for since, until in ends for day in (since, until and until - timedelta(days=1))}
+    plain = grain == "quarter" and len(years) == 1 and None not in years and isinstance(tree, exp.DPipe)
+    return tree.expression.unnest() if plain else tree
+
+
 def fit_grain(work: Work) -> None:
     """Months for years, where one question is by month and the other by year."""
     then, now = work.old.grain, work.new.grain
@@ -144,5 +154,5 @@ def fit_grain(work: Work) -> None:
         work.bend(0.8)
         return
     for node in found:
-        node.replace(parsed(work, grouping_sql(now, *column, work.dialect)))
+        node.replace(_grouped(work, now, column))
     work.bend(0.2, f"{then} became {now}")

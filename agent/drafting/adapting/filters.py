@@ -92,6 +92,11 @@ def fit_values(work: Work) -> list[Filter]:
                 _put(work, one, after)
         done.append(before)
         placed = [link for link in placed if link is not after]
+    for link in (link for link in gone if link.table is not None and link not in done):
+        sides = [side for one in free if one.link is link and (side := _side_of(one)) is not None]
+        if sides and len({id(side) for side in sides}) == 1:
+            # What one side of a set operation is about cannot go alone.
+            raise Misfit
     spots = [scope_of(one) for one in free if one.link.table is not None and one.link not in done]
     work.emptied = next(iter(spots), work.emptied)
     for one in free:
@@ -104,6 +109,14 @@ def fit_values(work: Work) -> list[Filter]:
         work.bend(0.15 * (len(placed) - len(dropped)))
     work.notes += [f"added {link.value}" for link in placed]
     return _value_filters(work, placed)
+
+
+def _side_of(one: Held) -> exp.Expr | None:
+    """The side of the set operation around a literal."""
+    node: exp.Expr | None = one.compared.node
+    while node is not None and not isinstance(node.parent, exp.SetOperation):
+        node = node.parent
+    return node
 
 
 def _put_condition(work: Work, held: Sequence[Held]) -> bool:

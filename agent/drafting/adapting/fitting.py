@@ -13,17 +13,19 @@ from agent.database.naming import quoted
 from agent.database.result import QueryRejected
 from agent.database.skeleton import normalise
 from agent.drafting.adapting.amounts import fit_aggregate, fit_amounts, fit_distinct, fit_pair, fit_rounding
+from agent.drafting.adapting.calls import calls
 from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
 from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_values, fit_words, put_in
 from agent.drafting.adapting.numbers import check_numbers, fit_numbers
-from agent.drafting.adapting.parting import fit_names_shown
-from agent.drafting.adapting.rows import fit_direction, fit_limit
+from agent.drafting.adapting.parting import fit_names_shown, show_referred
+from agent.drafting.adapting.rows import fit_direction, fit_limit, fit_offset
 from agent.drafting.adapting.sources import drop_unused, show_each_once, tables_used
 from agent.drafting.adapting.things import fit_things
 from agent.drafting.adapting.work import Misfit, Remembered, Work
 from agent.drafting.joining import joined, unjoined
 from agent.drafting.saying import Said, said
+from agent.quantities import superlatives
 
 if TYPE_CHECKING:
     from agent.attempt import Understood
@@ -69,6 +71,7 @@ def _adapted(work: Work) -> Adapted:
     _check_kind(work)
     work.held = explain(work)
     fit_limit(work)
+    fit_offset(work)
     fit_direction(work)
     fit_numbers(work)
     fit_words(work)
@@ -85,9 +88,14 @@ def _adapted(work: Work) -> Adapted:
     drop_unused(work, used)
     show_each_once(work, used)
     check_numbers(work)
+    for node in work.tree.find_all(exp.SetOperation):
+        if node.this == node.expression:
+            # What told the two sides apart is gone.
+            raise Misfit
     whole = joined(work.tree, lexicon=work.lexicon)
     if whole is None:
         raise Misfit
+    show_referred(work, whole)
     for name in whole.find_all(exp.Identifier):
         name.set("quoted", quoted(name.name, work.dialect) != name.name)
     return Adapted(whole.sql(read_dialect(work.dialect), comments=False), tuple(work.notes), round(work.strain, 2))
@@ -104,3 +112,6 @@ def _check_kind(work: Work) -> None:
     work.bend(0.4 * len(work.old.aggregates ^ work.new.aggregates))
     if "AVG" in work.old.aggregates - work.new.aggregates:
         work.bend(0.4)
+    ends = superlatives(work.then.question) and not superlatives(work.now.question)
+    if ends and any(calls(work.tree, "MIN", "MAX")):
+        work.bend(1.5)

@@ -12,6 +12,7 @@ from agent.drafting.adapting.work import Work, column_of, home_of
 from agent.drafting.literals import Column
 from agent.drafting.saying import Thing, display
 
+_REFERRED = "Referred"
 _PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
 
 
@@ -100,11 +101,39 @@ def fit_columns_shown(work: Work) -> bool:
         return False
     heads = [{one.table for one in speaks.things if one.column is None} for speaks in (work.old, work.new)]
     same_rows = {one[0] for one in before if one} & {table for table, _ in work.new.shown}
-    if heads[0] != heads[1] and not (work.new.listed and same_rows):
+    first = [speaks.things[:1] for speaks in (work.old, work.new)]
+    fewer = first[0] == first[1] != () and set(work.new.shown) < set(before)
+    if heads[0] != heads[1] and not fewer and not (work.new.listed and same_rows):
         return False
     scope.set("expressions", [column_of(*one) for one in work.new.shown])
     work.bend(0.2, "shows " + ", ".join(column for _, column in work.new.shown))
     return True
+
+
+def show_referred(work: Work, whole: exp.Expr) -> None:
+    """Show the row that a row refers to, in a table that refers to itself, where its key would be shown: the boss."""
+    sources = [table.name for table in whole.find_all(exp.Table)]
+    if not isinstance(whole, exp.Select) or whole.args.get("group") or has_aggregates(whole):
+        return
+    shown: list[exp.Expr] = []
+    joins: list[exp.Expr] = []
+    for one in whole.expressions:
+        home = home_of(one)
+        there = work.refers.get(home) if home is not None else None
+        named = display(home[0], work.lexicon) if home is not None else ()
+        if home is None or there is None or there[0] != home[0] or sources.count(home[0]) != 1 or there[1] in named:
+            shown.append(one)
+            continue
+        shown += [column_of(_REFERRED, column) for column in named]
+        key = exp.EQ(this=column_of(_REFERRED, there[1]), expression=column_of(*home))
+        table = exp.alias_(exp.Table(this=exp.to_identifier(home[0], quoted=True)), _REFERRED, table=True, quoted=True)
+        joins.append(exp.Join(this=table, on=key))
+    if len(joins) == 1:
+        # Whose row it is, and what belongs to which, is sure only where a row is named and nothing else is shown.
+        sure = len(whole.expressions) == 1 and work.new.values
+        whole.set("expressions", shown)
+        whole.set("joins", [*(whole.args.get("joins") or ()), *joins])
+        work.bend(0.2 if sure else 1.0, "shows what is referred to")
 
 
 def _lists_the_same(work: Work) -> bool:

@@ -41,11 +41,29 @@ def fit_limit(work: Work) -> None:
     work.bend(0.05, f"{then or 'no limit'} became {now}")
 
 
+def fit_offset(work: Work) -> None:
+    """Pass over as many rows as the question does: none, or two for the third best."""
+    then, now = work.then.offset, work.now.offset
+    if then == now:
+        return
+    passed = [node for node in work.tree.find_all(exp.Offset) if isinstance(node.expression, exp.Literal)]
+    if then is None:
+        tree = work.tree
+        if passed or now is None or tree.args.get("limit") is None or tree.args.get("order") is None:
+            raise Misfit
+        tree.set("offset", exp.Offset(expression=exp.Literal.number(now)))
+    elif len(passed) != 1 or passed[0].expression.name != str(then):
+        raise Misfit
+    elif now is None:
+        passed[0].pop()
+    else:
+        passed[0].set("expression", exp.Literal.number(now))
+    work.bend(0.2, f"passes over {now or 'no'} rows")
+
+
 def fit_direction(work: Work) -> None:
     """Ask for the other end."""
     then, now = work.then.direction, work.now.direction
-    if work.then.offset != work.now.offset:
-        raise Misfit
     if then == now:
         return
     if then is None or now is None:

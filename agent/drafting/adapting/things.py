@@ -53,7 +53,8 @@ def _aligned(work: Work, before: Sequence[Thing], after: Sequence[Thing]) -> lis
     """Which of the new things stands for which of the old ones."""
     parting = [one for one in after if is_parted_by(work, one)]
     shown = [one for one in before if is_shown(work, one)]
-    if work.tree.args.get("group") is not None and len(parting) > len(shown):
+    grouped = work.tree.args.get("group") is not None
+    if grouped and (len(parting) > len(shown) or len(before) > len(after) == len(parting) == len(shown)):
         # What is only counted or added up does not make way for what figures are parted by.
         return list(zip(shown, parting, strict=False))
     if len(before) == len(after):

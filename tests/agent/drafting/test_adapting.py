@@ -158,7 +158,7 @@ def test_the_query_gives_what_the_other_question_asks_for(line: Line, asked_abou
         (
             "northwind",
             "What is the second most expensive product?",
-            "SELECT ProductName FROM Products ORDER BY UnitPrice DESC LIMIT 1 OFFSET 1",
+            "SELECT ProductName FROM Products WHERE UnitPrice < (SELECT MAX(UnitPrice) FROM Products) LIMIT 1",
             "What is the third most expensive product?",
         ),
         (

@@ -178,6 +178,10 @@ def test_two_writings_of_an_expression_are_one(northwind: Lexicon) -> None:
         ("reps with orders from 18 countries or more, last name and number of countries", ["Employees.LastName"]),
         ("employees outside the USA (first name, last name)", ["Employees.FirstName", "Employees.LastName"]),
         ("Who took order 10300? First and last name", ["Employees.FirstName", "Employees.LastName"]),
+        (
+            "I need the address of order 10763, that is street, city and country.",
+            ["Orders.ShipAddress", "Orders.ShipCity", "Orders.ShipCountry"],
+        ),
         ("prodcuts over 50 a peice, name and price please", ["Products.ProductName", "Products.UnitPrice"]),
         (
             "Orders of 6 May 1998: order number, company name of the customer, last name of the employee",
@@ -196,7 +200,6 @@ def test_columns_are_listed_before_the_rows_or_behind_them(
     "question",
     [
         "customers in France, with their city",
-        "I need the address of order 10763, that is street, city and country.",
         "Which customers are in Berlin, London or Madrid?",
         "Which suppliers are in Japan?",
         "Anything in Produce below 25 units in stock? Name and units, please.",
@@ -231,3 +234,35 @@ def test_the_opposite_of_a_condition_is_known() -> None:
     assert opposite('NOT "a"."b" IS NULL', "sqlite") == '"a"."b" IS NULL'
     assert opposite('"a"."b" = 1', "sqlite", ('"a"."b" = 0', '"a"."b" = 2')) == '"a"."b" <> 1'
     assert opposite('"a"."b" < "a"."c" OR "a"."d" = 1', "sqlite") == 'NOT ("a"."b" < "a"."c" OR "a"."d" = 1)'
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Any products with 'Chef' or 'Grandma' in the name?", [("Products.ProductName", ("%Chef%", "%Grandma%"))]),
+        ("Customers whose code starts with the letter B", [("Customers.CustomerID", ("B%",))]),
+        ("Which category descriptions mention bread?", [("Categories.Description", ("%bread%",))]),
+        ("How many orders have a ship address that begins with 'Rua'?", [("Orders.ShipAddress", ("Rua%",))]),
+        ("Prices of the products whose name ends in 'sild'", [("Products.ProductName", ("%sild",))]),
+        ("Which orders contain both something from Seafood and something from Produce?", []),
+        ("Which products start with '50%'?", []),
+        ("What was the revenue in the month beginning with 1 May 1997?", []),
+    ],
+)
+def test_the_letters_of_a_text_are_read_with_their_side(
+    question: str, expected: list[tuple[str, tuple[str, ...]]], northwind: Lexicon
+) -> None:
+    assert [(".".join(one.column), one.likes()) for one in read(question, northwind).patterns] == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which breads have a name that ends in 'Loaf'?", [("Breads.Name", ("%Loaf",))]),
+        ("Which bakers live in a town starting with L?", [("Bakers.Town", ("L%",))]),
+    ],
+)
+def test_the_letters_of_a_text_of_another_database(
+    question: str, expected: list[tuple[str, tuple[str, ...]]], bakery_lexicon: Lexicon
+) -> None:
+    assert [(".".join(one.column), one.likes()) for one in read(question, bakery_lexicon).patterns] == expected
