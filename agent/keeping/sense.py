@@ -66,14 +66,13 @@ class AppSense:
         return Looked(results=frozenset(fingerprint(found, ordered=ordered) for ordered in (True, False)))
 
     def spelled(self, sql: str) -> str:
-        """One writing also of names, whose case and quotes say nothing in the databases that are asked."""
-        from sqlglot import exp
+        """One writing also of names, as far as the database takes them for the same."""
+        from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-        with suppress(QueryRejected):
-            tree = parse_query(sql, self.app.schema.dialect)
-            for name in tree.find_all(exp.Identifier):
-                name.replace(exp.to_identifier(name.name.casefold(), quoted=True))
-            return tree.sql(read_dialect(self.app.schema.dialect), comments=False)
+        dialect = read_dialect(self.app.schema.dialect)
+        with suppress(QueryRejected, RecursionError):
+            tree = normalize_identifiers(parse_query(sql, self.app.schema.dialect), dialect=dialect)
+            return tree.sql(dialect, comments=False, identify=True)
         return sql.strip()
 
     def alike(self, one: Episode, other: Episode) -> bool:

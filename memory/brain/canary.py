@@ -1,0 +1,196 @@
+"""A canary: a share of the questions goes to a candidate until what comes of them says which brain is to stay. Pure.
+
+The candidate is never a brain of its own that would fall behind: it is the live brain as it is at the moment, with the
+edits on it that make the candidate out of the base it began with. So what either side learns, both know at once, and
+what is promoted in the end is just what was tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from memory.brain.differences import Edit, diff
+from memory.brain.snapshot import Record, Snapshot
+from memory.chain import Content
+
+MARGIN = 0.02
+"""By how much more of its answers may be bad than of the live brain's, so that a canary still counts as not worse."""
+
+SURE = 0.95
+"""How likely it must be, by what was judged, that the canary is not worse, or that it is."""
+
+FEWEST = 20
+"""Judged answers that each side must have before the shares are compared."""
+
+IN_A_ROW = 5
+"""So many bad answers of a canary one after the other end it, however few there were before."""
+
+Word = Literal["go on", "promote", "roll back"]
+
+
+def takes(question: str, share: float) -> bool:
+    """Whether a question is one of the share (in [0, 1]) that goes to the canary; always the same for a question.
+
+    >>> takes("How many boats?", 1.0), takes("How many boats?", 0.0)
+    (True, False)
+    >>> takes("How many  boats", 0.4) == takes("how many boats?", 0.4)
+    True
+    """
+    digest = hashlib.sha256(_folded(question).encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
+
+
+def _folded(question: str) -> str:
+    """A question without what two writings of it may differ in: case, spaces and what stands at the end."""
+    text = "".join(unicodedata.normalize("NFKC", question).casefold().split())
+    while text and unicodedata.category(text[-1]).startswith("P"):
+        text = text[:-1]
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was said of the answers of one side: how many were good and bad, and how many of the newest bad in a row.
+
+    Bad is what a person called bad or corrected, and what failed.
+    """
+
+    good: int = 0
+    bad: int = 0
+    bad_in_a_row: int = 0
+
+    @property
+    def judged(self) -> int:
+        return self.good + self.bad
+
+    def grown(self, good: bool) -> Tally:
+        """The tally with one more answer, the newest."""
+        if good:
+            return Tally(self.good + 1, self.bad)
+        return Tally(self.good, self.bad + 1, self.bad_in_a_row + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done with a canary, and why in words. `worse` is the chance that it is worse than the live brain,
+    `not_worse` that it is worse by no more than the margin; None until both sides have enough to compare.
+    """
+
+    word: Word
+    why: str
+    worse: float | None = None
+    not_worse: float | None = None
+
+
+def decide(live: Tally, canary: Tally) -> Decision:
+    """The one rule by which a canary is promoted, rolled back, or goes on.
+
+    Five bad answers in a row roll it back. Else, once 20 answers of each side are judged, the shares of bad answers
+    are compared, each as Beta(1 + bad, 1 + good): with more than 95 % for its share being the larger it is rolled back;
+    with more than 95 % for its share being larger by no more than 2 points, it is promoted.
+
+    >>> decide(Tally(40, 10), Tally(48, 2)).word, decide(Tally(40, 10), Tally(25, 25)).word
+    ('promote', 'roll back')
+    >>> decide(Tally(40, 10), Tally(19, 0)).word, decide(Tally(), Tally(0, 5, 5)).word
+    ('go on', 'roll back')
+    """
+    if canary.bad_in_a_row >= IN_A_ROW:
+        return Decision("roll back", f"its last {canary.bad_in_a_row} judged answers were all bad")
+    if min(live.judged, canary.judged) < FEWEST:
+        told = f"{canary.judged} of its answers and {live.judged} of the others are judged; each side needs {FEWEST}"
+        return Decision("go on", told)
+    worse = chance_above(canary.bad, canary.good, live.bad, live.good, 0.0)
+    not_worse = 1.0 - chance_above(canary.bad, canary.good, live.bad, live.good, MARGIN)
+    shares = f"{canary.bad} of its {canary.judged} judged answers were bad, and {live.bad} of the {live.judged} others"
+    if worse > SURE:
+        return Decision("roll back", f"{shares}: with {worse:.0%} it is worse", worse, not_worse)
+    if not_worse > SURE:
+        return Decision("promote", f"{shares}: with {not_worse:.0%} it is not worse", worse, not_worse)
+    return Decision("go on", f"{shares}, which decides nothing", worse, not_worse)
+
+
+@lru_cache(maxsize=4_096)
+def chance_above(bad: int, good: int, other_bad: int, other_good: int, margin: float) -> float:
+    """P(x > y + margin) for x ~ Beta(1 + bad, 1 + good) and y ~ Beta(1 + other_bad, 1 + other_good).
+
+    By the midpoint rule over y, which is right to four digits here.
+
+    >>> round(chance_above(3, 7, 3, 7, 0.0), 3), round(chance_above(5, 0, 0, 5, 0.0), 3)
+    (0.5, 0.999)
+    """
+    import numpy
+    from scipy.stats import beta
+
+    points = (numpy.arange(_POINTS) + 0.5) / _POINTS
+    density = beta.pdf(points, 1 + other_bad, 1 + other_good) / _POINTS
+    return float((density * beta.sf(points + margin, 1 + bad, 1 + good)).sum())
+
+
+_POINTS = 2_000
+
+
+def edits_on(base: Snapshot, candidate: Snapshot, live: Snapshot) -> tuple[Edit, ...]:
+    """The edits on the live brain that make it what the candidate is, but for what live has learned since the base.
+
+    What the candidate leaves as it was in the base stays as live has it. What live changed meanwhile as well keeps
+    live's word: what was forgotten is not brought back, what was remembered anew is not taken out. The evidence of a
+    synapse that both moved is live's and the candidate's difference to the base together. Schemas are nobody's.
+    """
+    edits = (_edit_on(edit, live) for edit in diff(base, candidate) if edit.kind != "schema")
+    return tuple(edit for edit in edits if edit is not None and edit.before != edit.after)
+
+
+def _edit_on(edit: Edit, live: Snapshot) -> Edit | None:
+    now = live.records.get(edit.key)
+    if now == edit.before:
+        gone = edit.kind == "episode" and edit.before is None and edit.key[1] in live.gone
+        return None if gone else edit
+    if edit.kind != "synapse" or edit.after is None or now is None:
+        return None
+    return Edit(now, _moved(edit.before, edit.after, now))
+
+
+def _moved(before: Record | None, after: Record, now: Record) -> Record:
+    """A synapse as live has it, moved by as much as the candidate's is from the base's."""
+    old: Content = before.body if before else {"weight": 0.0, "successes": 0, "failures": 0}
+
+    def by(name: str) -> float:
+        return _number(after.body, name) - _number(old, name)
+
+    if before is None:  # new to both: the weights are means of as many outcomes as there were
+        tries = [_number(one.body, "successes") + _number(one.body, "failures") for one in (now, after)]
+        both = zip((now, after), tries, strict=True)
+        weight = sum(_number(one.body, "weight") * count for one, count in both) / (sum(tries) or 1)
+    else:
+        weight = _number(now.body, "weight") + by("weight")
+    body = {
+        **now.body,
+        "weight": min(1.0, max(0.0, weight)),
+        "successes": max(0, round(_number(now.body, "successes") + by("successes"))),
+        "failures": max(0, round(_number(now.body, "failures") + by("failures"))),
+        "last_fired": max(_number(now.body, "last_fired"), _number(after.body, "last_fired")),
+    }
+    return Record("synapse", body)
+
+
+def _number(body: Content, name: str) -> float:
+    value = body[name]
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def outcomes(judged: Iterator[bool]) -> Tally:
+    """The tally of answers in the order in which they were given.
+
+    >>> outcomes(iter([True, False, False]))
+    Tally(good=1, bad=2, bad_in_a_row=2)
+    """
+    tally = Tally()
+    for good in judged:
+        tally = tally.grown(good)
+    return tally
