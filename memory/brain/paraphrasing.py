@@ -77,11 +77,13 @@ def _ordered(bare: str) -> Iterator[str]:
 
 def _named(bare: str, synonyms: Sequence[Sequence[str]]) -> Iterator[str]:
     """One word in place of another, for the first two groups that have a word in the question."""
-    made = 0
+    made, spoken = 0, bare.casefold()
     for group in synonyms:
         for name in sorted(group, key=lambda one: (-len(one), one)):
+            if not name or name.casefold() not in spoken:
+                continue
             others = [one for one in group if one.casefold() != name.casefold() and one.isascii() == name.isascii()]
-            place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.I) if name and others else None
+            place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.I) if others else None
             if place:
                 yield bare[: place.start()] + others[0] + bare[place.end() :]
                 made += 1
