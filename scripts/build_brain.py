@@ -25,6 +25,7 @@ from agent.keeping.versions import put_text  # noqa: E402
 from agent.learning.questions import read_pairs  # noqa: E402
 from agent.learning.seed import Source, verified  # noqa: E402
 from memory.brain.snapshot import Snapshot, of_episode, read_file, to_text  # noqa: E402
+from memory.episode import Episode  # noqa: E402
 
 FIRST = 1_795_996_800
 """When the first pair counts as remembered: 2026-11-30, UTC. Each further one counts a second later."""
@@ -38,14 +39,14 @@ def accepted(app: App) -> tuple[Snapshot, tuple[str, ...]]:
     source = Source(origin, "gold", origin, app.schema.fingerprint, app.schema.dialect)
     pairs = read_pairs(app.shipped_pack)
     episodes, refused = verified(pairs, run=app.checked_run, understand=app.understand, source=source)
-    since = {record.episode.id: record.body["since"] for record in old.of_kind("episode")}
+    since = {_said(record.episode): record.body["since"] for record in old.of_kind("episode")}
     times = [at for at in since.values() if isinstance(at, int)]
     newest = max(times, default=FIRST - 1)
     records = {record.key: record for record in old.records.values() if record.body.get("origin") != origin}
     records = {key: record for key, record in records.items() if record.kind not in ("schema", "term")}
     records |= {key: record for key, record in app.versions.live.records.items() if key[0] in ("schema", "term")}
     for episode in dict.fromkeys(episodes):
-        known = since.get(episode.id)
+        known = since.get(_said(episode))
         if str(episode.id) in old.gone:
             continue
         newest += known is None
@@ -53,6 +54,11 @@ def accepted(app: App) -> tuple[Snapshot, tuple[str, ...]]:
         records.setdefault(record.key, record)
     wanted = Snapshot.of(app.schema.name, records.values(), gone=old.gone, parent=old.parent)
     return wanted, tuple(one.name for one in refused)
+
+
+def _said(episode: Episode) -> tuple[str, str]:
+    """By what an episode is known again, also where its bucket or masked question is another by now."""
+    return episode.question, episode.sql
 
 
 def main() -> int:
@@ -70,7 +76,8 @@ def main() -> int:
     text = to_text(wanted)
     if options.check:
         same = path.is_file() and path.read_text("utf-8") == text
-        print(f"{path.name}: {wanted.hash[:12]}" + ("" if same else ", but the file is another; write it anew"))
+        anew = "" if same else ", but the file says otherwise. Write it anew: scripts/build_brain.py"
+        print(f"{path.name}: {wanted.hash[:12]}{anew}")
         return 0 if same and not refused else 1
     put_text(path, text)
     print(f"{path.name}: {wanted.hash[:12]}, {len(wanted)} records")
