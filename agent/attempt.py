@@ -170,7 +170,7 @@ class Attempt:
     model was shown anything, where a habit answered or the question was declined. `recalled` are the episodes that the
     model is shown, `nearby` those that were adapted, most of which are the same. `out_of_reach`: the model or the
     database could not be reached, so the attempt says nothing about the question, though one of several drafts may
-    have answered it. `recall_seconds` and `total_seconds` are wall time.
+    have answered it. `recall_seconds` and `total_seconds` are wall time. `canary` names the canary that answered.
     """
 
     id: str
@@ -192,6 +192,7 @@ class Attempt:
     habit: str = ""
     out_of_reach: bool = False
     total_seconds: float = 0.0
+    canary: str = ""
 
     def grown(self, **parts: object) -> Attempt:
         """The same attempt with more known about it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.attempt import Attempt, Understood, agree
@@ -20,12 +20,16 @@ HabitName = Callable[[Understood, str], str]
 
 @dataclass(frozen=True, slots=True)
 class LedgerJournal:
-    """Writes attempts into the ledger. `schema` is the fingerprint of the schema that is asked."""
+    """Writes attempts into the ledger. `schema` is the fingerprint of the schema that is asked.
+
+    `about` is written down with how each attempt ended, such as the canary that answered.
+    """
 
     ledger: Ledger
     schema: str
     dialect: str
     habit: HabitName = lambda _understood, _sql: ""
+    about: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, attempt: Attempt) -> None:
         with self.ledger.transaction() as entry:
@@ -33,7 +37,7 @@ class LedgerJournal:
 
     def settle(self, attempt: Attempt) -> None:
         """Write how an attempt ended; one that asked no model is written whole, in this one transaction."""
-        body = body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit)
+        body = body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit) | self.about
         with self.ledger.transaction() as entry:
             self.write(entry, attempt, body)
             for lesson in lessons_of(attempt.id, body, dialect=self.dialect):

@@ -195,6 +195,7 @@ def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
         "intent": {"kind": understood.intent.kind, "tables": list(understood.intent.tables)} if understood else None,
         "bucket": understood.bucket if understood else None,
         "path": attempt.path,
+        "canary": attempt.canary or None,
         "model": attempt.model,
         "habit": attempt.habit or None,
         "approach": attempt.approach or None,
@@ -508,6 +509,7 @@ def _footer(attempt: Attempt, showing: Showing, *, alone: bool) -> str:
     parts = [
         plain(attempt.model) if asked else "",
         f"path: {attempt.path}",
+        f"answered by {plain(attempt.canary)}" if attempt.canary else "",
         sureness.told(attempt.confidence, showing.unsure, alone=alone),
         f"{attempt.approach} ({plain(attempt.why)})" if asked and attempt.approach else "",
         f"{len(adapted)} adapted" if adapted else "",

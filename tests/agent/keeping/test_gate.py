@@ -37,9 +37,7 @@ PACK = """
 {"id": "three", "question": "Which boats lie in Hoorn?", "sql": "SELECT Name FROM Boats WHERE Harbour = 'Hoorn'"}
 """
 KNOWN = '[[check]]\nkind = "must_know"\nname = "known"\nquestion = "How many boats are there?"\nrows = [[3]]\n'
-LONGEST = KNOWN.replace("known", "longest").replace(
-    "How many boats are there?", "What is the length of the longest boat?"
-)
+COVERED = '[[check]]\nkind = "coverage"\nname = "covered"\nshare = 1.0\nepisodes = 1\n'
 HOLDOUT = (
     '{"id": "h1", "question": "Which boats lie in Veere?", "sql": "SELECT Name FROM Boats WHERE Harbour = \'Veere\'"}\n'
 )
@@ -122,11 +120,11 @@ def test_from_green_to_green_the_changes_are_made_and_a_second_time_there_are_no
 
 
 def test_from_green_to_red_is_blocked_and_leaves_everything_as_it_was(app: App, settings: Settings) -> None:
-    (settings.data / "checks" / "longest.toml").write_text(LONGEST.replace("[[3]]", "[[12.0]]"), encoding="utf-8")
+    (settings.data / "checks" / "covered.toml").write_text(COVERED, encoding="utf-8")
     spend(app, "What is the length of the longest boat?")
     text = to_text(app.versions.live)
     found = app.gate.improve(asked(settings))
-    assert found.outcome == "blocked" and "the check longest is red" in found.why, found
+    assert found.outcome == "blocked" and "the check covered is red" in found.why, found
     assert [change.rule for change in found.changes] == ["spent"]
     assert to_text(app.versions.live) == text
     is_whole(app)
