@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from agent.drafting.crafting import Crafting
     from agent.drafting.readings import Readings
     from agent.keeping.checking import Checking
+    from agent.keeping.canary import Canaries
     from agent.keeping.gate import Gate
     from agent.keeping.versions import Versions
     from agent.learning.hard import HardReport
@@ -292,6 +293,9 @@ class App:
             QuestionError: it is no question.
             ModelError: there is no such model, or it cannot be fetched.
         """
+        if arm is None and journal is None and self.memory and self._has_canary and self.canaries.takes(question):
+            yield from self.canaries.ask(question, model=model)
+            return
         arm = arm or (MEMORY if self.memory else SCHEMA)
         other = self.understand(another) if arm.episodes == "another" else None
         attempt = Attempt(
@@ -508,7 +512,9 @@ class App:
             dialect=self.schema.dialect,
             habit=lambda body, right: self.habit_name(self.understand(body["question"]), right),
         )
-        return teacher.take(attempt, given, sql)
+        taken = teacher.take(attempt, given, sql)
+        ended = self.canaries.consider() if self._has_canary else ""
+        return replace(taken, message=f"{taken.message} {ended}") if ended else taken
 
     def select(
         self,
@@ -613,6 +619,18 @@ class App:
         from agent.keeping.checking import Checking
 
         return Checking(app=self)
+
+    @property
+    def _has_canary(self) -> bool:
+        """Whether there ever was a canary; most brains never have one."""
+        return any(self.ledger.events(kinds=(EventKind.CANARY_BEGAN,)))
+
+    @cached_property
+    def canaries(self) -> Canaries:
+        """A candidate answers a share of the questions, until it is promoted or rolled back."""
+        from agent.keeping.canary import Canaries
+
+        return Canaries(app=self)
 
     @cached_property
     def gate(self) -> Gate:
