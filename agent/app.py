@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
     from agent.drafting.readings import Readings
-    from agent.keeping.checking import Checking
     from agent.keeping.canary import Canaries
+    from agent.keeping.checking import Checking
     from agent.keeping.gate import Gate
     from agent.keeping.versions import Versions
     from agent.learning.hard import HardReport
