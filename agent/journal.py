@@ -37,7 +37,7 @@ class LedgerJournal:
 
     def settle(self, attempt: Attempt) -> None:
         """Write how an attempt ended; one that asked no model is written whole, in this one transaction."""
-        body = body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit) | self.about
+        body = {**body_of(attempt, schema=self.schema, dialect=self.dialect, habit=self.habit), **self.about}
         with self.ledger.transaction() as entry:
             self.write(entry, attempt, body)
             for lesson in lessons_of(attempt.id, body, dialect=self.dialect):

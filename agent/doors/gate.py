@@ -24,6 +24,7 @@ from agent.doors.opening import (
 )
 
 if TYPE_CHECKING:
+    from agent.keeping.canary import CanaryStatus
     from agent.keeping.gate import Edit, Improvement, RolledBack
 
 _MOST_SHOWN = 20
@@ -33,6 +34,7 @@ def add_to(brain_cli: typer.Typer) -> None:
     """Add the commands to the group."""
     brain_cli.command()(improve)
     brain_cli.command()(rollback)
+    brain_cli.command()(canary)
 
 
 def improve(
@@ -110,6 +112,79 @@ def rollback(
             typer.confirm(f"Roll back to {snapshot}?", abort=True, err=True)
         done = app.gate.roll_back(snapshot)
     rolled_back(done, as_json=as_json)
+
+
+def canary(
+    snapshot: Annotated[
+        str | None, typer.Argument(metavar="[SNAPSHOT]", help="A name, a hash, a position or a file, to try out.")
+    ] = None,
+    share: Annotated[
+        str, typer.Option("--share", metavar="SHARE", help="How many of the questions it answers.")
+    ] = "10%",
+    stop_it: Annotated[
+        bool, typer.Option("--stop", help="End the canary that runs; the brain stays as it is.")
+    ] = False,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Let a snapshot answer a share of the questions; without one, say how the canary stands.
+
+    It is promoted when it is hardly worse than the brain, by what feedback and failures say, with more than 95 %; it is
+    rolled back when it is worse with more than 95 %, or after five bad answers in a row.
+    """
+    if snapshot is not None and stop_it:
+        stop("Name a snapshot to begin a canary, or say --stop to end one.", USAGE, as_json=as_json)
+    taken = _share(share, as_json)
+    with opened(db, brain, None, as_json=as_json) as app:
+        if stop_it:
+            found = app.canaries.stop()
+        elif snapshot is not None:
+            found = app.canaries.begin(snapshot, taken)
+        else:
+            found = app.canaries.status()
+    if found is None:
+        message = "No canary is running, so there is nothing to stop." if stop_it else "There never was a canary."
+        _print({"status": "none", "message": message}) if as_json else typer.echo(message)
+        return
+    standing(found, as_json=as_json)
+
+
+def _share(text: str, as_json: bool) -> float:
+    """A share as `10%` or `0.1`."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= 1.0:
+        stop(f"--share takes a share such as 10% or 0.1, not {text!r}.", USAGE, as_json=as_json)
+    return value
+
+
+def standing(found: CanaryStatus, *, as_json: bool) -> None:
+    """Print how a canary stands."""
+    from dataclasses import asdict
+
+    from agent.doors.rendering import plain
+
+    begun, decision = found.begun, found.decision
+    if as_json:
+        told = {"status": found.ended or "running", **asdict(begun), "live": asdict(found.live)}
+        chances = {"worse": decision.worse, "not_worse": decision.not_worse}
+        why = {"decision": decision.word, "why": found.why or decision.why}
+        _print({**told, "canary": asdict(found.canary), **why, **chances, "edits": len(found.edits)})
+        return
+    state = f"ended, {found.ended}" if found.ended else f"answers {begun.share:.0%} of the questions"
+    typer.echo(plain(f"{begun.id} ({begun.snapshot}): {state}."))
+    for name, side in (("canary", found.canary), ("live", found.live)):
+        typer.echo(f"{name}: {side.good} good, {side.bad} bad")
+    if found.ended:
+        typer.echo(plain(f"Why: {found.why}."))
+    else:
+        typer.echo(
+            f"It goes on: {decision.why}." if decision.word == "go on" else f"To {decision.word}: {decision.why}."
+        )
+        typer.echo(f"Beside the brain as it is now: {_counted(found.edits)}")
 
 
 def improved(found: Improvement, *, as_json: bool) -> None:

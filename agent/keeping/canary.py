@@ -290,12 +290,13 @@ class _Known:
     def __init__(self, embedder: Embedder, vectors: dict[str, Vector]) -> None:
         self._embedder = embedder
         self._vectors = vectors
-        self.id, self.dimensions = embedder.id, embedder.dimensions
+        self.id = embedder.id
+        self.dimensions = embedder.dimensions
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         missing = [text for text in texts if text not in self._vectors]
-        made = dict(zip(missing, self._embedder.embed(missing), strict=True))
-        return [self._vectors.get(text, made.get(text)) for text in texts]  # type: ignore[misc]
+        known = self._vectors | dict(zip(missing, self._embedder.embed(missing), strict=True))
+        return [known[text] for text in texts]
 
 
 def _is_file(snapshot: str, app: App) -> bool:
@@ -307,7 +308,7 @@ def _is_file(snapshot: str, app: App) -> bool:
 
 def _failed(body: dict[str, Any]) -> bool:
     """Whether a settled attempt came to nothing though a query was written and the database was there."""
-    drafts = body.get("drafts") or ()
+    drafts: Any = body.get("drafts")
     return body.get("status") == "failed" and bool(drafts) and drafts[-1]["rule"] not in OUTAGES
 
 
