@@ -131,7 +131,7 @@ def chance_above(bad: int, good: int, other_bad: int, other_good: int, margin: f
     return float((density * beta.sf(points + margin, 1 + bad, 1 + good)).sum())
 
 
-_POINTS = 2_000
+_POINTS = 1_000
 
 
 def edits_on(base: Snapshot, candidate: Snapshot, live: Snapshot) -> tuple[Edit, ...]:
