@@ -35,7 +35,9 @@ def lesson(wrong: int, fix: int | None, person: bool) -> Lesson:
 
 numbers = st.integers(0, 5)
 steps = st.one_of(
-    st.tuples(st.sampled_from(["remember", "again", "forget", "erase", "drop", "show", "reword", "answer"]), numbers),
+    st.tuples(
+        st.sampled_from(["remember", "again", "forget", "erase", "bar", "drop", "show", "reword", "answer"]), numbers
+    ),
     st.tuples(st.just("learn"), numbers, st.none() | st.integers(0, 2), st.booleans()),
 )
 
@@ -49,6 +51,8 @@ def happen(ledger: Ledger, entry: Transaction, step: tuple[object, ...], number:
                 entry.forget(episode(which).id, "why")
             else:
                 entry.erase(episode(which).id, "why", spelling=spelled)
+        case ("bar", int(which)):
+            entry.bar(episode(which).id, "erased" if number % 2 else "forgotten")
         case ("drop", int(which)):
             Lessons(ledger).drop(entry, episode(which).id, "why")
         case ("show", int(which)):
@@ -89,6 +93,8 @@ def spelled(sql: str) -> str:
 @example([("answer", 0)], 0)
 @example([("show", 0), ("answer", 0)], 0)
 @example([("show", 0), ("show", 0), ("answer", 0)], 0)
+@example([("bar", 0), ("erase", 0), ("bar", 1), ("again", 1), ("forget", 1)], 1)
+@example([("bar", 0), ("learn", 0, 0, True), ("forget", 0), ("again", 0)], 0)
 def test_the_tables_follow_from_the_events_and_nothing_erased_is_anywhere(
     history: list[tuple[object, ...]], last: int
 ) -> None:
