@@ -204,22 +204,24 @@ class Proof:
 
 
 def _more(sent: Prompt, own: Prompt) -> Iterator[str]:
-    """The parts of a prompt, without the lines that another has as well; each line counts as often as it stands."""
-    left = Counter(line for part in _parts(own) for line in part.splitlines())
-    for part in _parts(sent):
-        told = []
+    """The parts of a prompt, without the lines that another has as well; each line counts as often as it stands.
+
+    Of what every prompt begins with each line is a part: they say nothing together.
+    """
+    left = Counter(line for part in (own.stable, *(turn.text for turn in own.turns)) for line in part.splitlines())
+
+    def new(part: str) -> Iterator[str]:
         for line in part.splitlines():
             if left[line] > 0:
                 left[line] -= 1
             else:
-                told.append(line)
-        if told:
-            yield "\n".join(told)
+                yield line
 
-
-def _parts(prompt: Prompt) -> Iterator[str]:
-    yield prompt.stable
-    yield from (turn.text for turn in reversed(prompt.turns))
+    yield from new(sent.stable)
+    # The question itself stands last: an example that asks the same is not to pass for it.
+    for turn in reversed(sent.turns):
+        if told := "\n".join(new(turn.text)):
+            yield told
 
 
 def _held(recalled: Recalled) -> Held:

@@ -27,6 +27,8 @@ from memory.tables import CONTENT, EPISODES, LEDGER, LESSONS, MASKED_QUESTIONS, 
 from memory.vectors import VECTORS
 
 _GRAPH_CACHE = 64 * 1024 * 1024
+_GRAPH_SIZE = 1 << 30
+"""Bytes of address space for one graph; by itself the database takes terabytes, which not every machine gives."""
 _EPISODES = "RememberedQuestion"
 """How Cognee's files call an episode, a node of the graph and the beginning of the collection of vectors."""
 
@@ -221,7 +223,7 @@ def _graph(place: Path, copy: Path) -> list[Stored]:
 
     for part in place.parent.glob(f"{place.name}*"):
         shutil.copy(part, copy.with_name(copy.name + part.name.removeprefix(place.name)))
-    database = ladybug.Database(str(copy), buffer_pool_size=_GRAPH_CACHE, max_num_threads=1)
+    database = ladybug.Database(str(copy), buffer_pool_size=_GRAPH_CACHE, max_num_threads=1, max_db_size=_GRAPH_SIZE)
     try:
         connection = ladybug.Connection(database)
         try:
