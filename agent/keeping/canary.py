@@ -224,7 +224,9 @@ class Canaries:
         """The edits on the live brain as it is now that make it the candidate. Raises SnapshotError."""
         versions = self.app.versions
         base = read(self.app.ledger, versions.weights, until=begun.base)
-        return edits_on(base, self._snapshot(begun), versions.live)
+        gone = self.app.ledger.events(kinds=(EventKind.EPISODE_FORGOTTEN, EventKind.EPISODE_ERASED), after=begun.base)
+        taken_out = {event.subject for event in gone}
+        return edits_on(base, self._snapshot(begun), versions.live, taken_out=taken_out)
 
     def _snapshot(self, begun: Begun) -> Snapshot:
         found = self.app.versions.find(begun.snapshot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -134,22 +134,27 @@ def chance_above(bad: int, good: int, other_bad: int, other_good: int, margin: f
 _POINTS = 1_000
 
 
-def edits_on(base: Snapshot, candidate: Snapshot, live: Snapshot) -> tuple[Edit, ...]:
+def edits_on(
+    base: Snapshot, candidate: Snapshot, live: Snapshot, *, taken_out: Collection[str] = ()
+) -> tuple[Edit, ...]:
     """The edits on the live brain that make it what the candidate is, but for what live has learned since the base.
 
     What the candidate leaves as it was in the base stays as live has it. What live changed meanwhile as well keeps
-    live's word: what was forgotten is not brought back, what was remembered anew is not taken out. The evidence of a
-    synapse that both moved is live's and the candidate's difference to the base together. Schemas are nobody's.
+    live's word: what was `taken_out` (ids of episodes) since the base, or erased at any time, is not brought in, and
+    what was remembered anew is not taken out. The evidence of a synapse that both moved is live's and the candidate's
+    difference to the base together. Schemas are nobody's.
     """
-    edits = (_edit_on(edit, live) for edit in diff(base, candidate) if edit.kind != "schema")
+    away = {*taken_out, *(id for id, state in live.gone.items() if state == "erased")}
+    edits = (_edit_on(edit, live, away) for edit in diff(base, candidate) if edit.kind != "schema")
     return tuple(edit for edit in edits if edit is not None and edit.before != edit.after)
 
 
-def _edit_on(edit: Edit, live: Snapshot) -> Edit | None:
+def _edit_on(edit: Edit, live: Snapshot, away: Collection[str]) -> Edit | None:
     now = live.records.get(edit.key)
+    if edit.after is not None and _episode(edit.after) in away:
+        return None
     if now == edit.before:
-        gone = edit.kind == "episode" and edit.before is None and edit.key[1] in live.gone
-        return None if gone else edit
+        return edit
     if edit.kind != "synapse" or edit.after is None or now is None:
         return None
     return Edit(now, _moved(edit.before, edit.after, now))
@@ -176,6 +181,14 @@ def _moved(before: Record | None, after: Record, now: Record) -> Record:
         "last_fired": max(_number(now.body, "last_fired"), _number(after.body, "last_fired")),
     }
     return Record("synapse", body)
+
+
+def _episode(record: Record) -> str:
+    """The id of the episode that a record holds or leads to; "" where it does neither."""
+    if record.kind == "episode":
+        return record.key[1]
+    is_way = record.kind == "synapse" and record.body["target_kind"] == "episode"
+    return str(record.body["target"]) if is_way else ""
 
 
 def _number(body: Content, name: str) -> float:
