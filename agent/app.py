@@ -43,6 +43,7 @@ from agent.prompt import is_large, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.recalling import Recalling
 from agent.settings import Settings, SettingsError
+from memory.brain import candidates
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
 from memory.errors import BrainError
@@ -167,6 +168,8 @@ def open_app(
         opened.enter_context(
             writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(waiting_for(folder, pid)))
         )
+        if left := candidates.clear(folder):
+            say(f"Cleared what a killed process had left of {', '.join(left)}.")
         ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
         opened.callback(ledger.close)
         synapses = SynapseStore()
