@@ -190,7 +190,7 @@ def revert(
     from agent.doors import versions
 
     with opened(db, brain, None, as_json=as_json, seeding=False) as app:
-        edits = app.versions.taking_out(batch)
+        edits = app.versions.taking_out(batch, erase=erase)
         if not yes:
             if as_json:
                 stop(f"This would take out {len(edits)} records; say --yes as well.", USAGE, as_json=True)

@@ -14,7 +14,7 @@ from agent.learning.seed import Refused
 from agent.learning.teaching import hold_expression
 from agent.question import QuestionError, read_question
 from memory.brain.differences import Edit, diff
-from memory.brain.snapshot import Record, Snapshot, read_file
+from memory.brain.snapshot import Record, Snapshot, SnapshotError, read_file
 from memory.brain.writing import Written, make_so, write_edits
 from memory.semantic import term_from
 
@@ -77,6 +77,8 @@ class Builder:
         """
         ledger = self.versions.app.ledger
         read, live = read_file(path, edited=edited), self.versions.live
+        if read.database != ledger.database:
+            raise SnapshotError(f"{path.name} is of {read.database!r}, this brain of {ledger.database!r}.")
         kept, refused, others = [], [], []
         gone: set[str] = set()
         for record in read.records.values():
@@ -97,11 +99,7 @@ class Builder:
         return Plan(path.name, wanted, tuple(refused), tuple(others), edits)
 
     def carry_out(self, plan: Plan, *, adding: bool = False) -> Built:
-        """Make the brain what the plan says, in one transaction, and bring the episode store up to date.
-
-        Raises:
-            SnapshotError: the file is of another database.
-        """
+        """Make the brain what the plan says, in one transaction, and bring the episode store up to date."""
         app, weights = self.versions.app, self.versions.weights
         why = f"built from {plan.file}"
         if adding:

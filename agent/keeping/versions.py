@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -336,9 +336,18 @@ class Versions:
                 return ordered[found.place], found
             show(Look(probe, *(looked[-1] if looked else (0, None, None))))
 
-    def taking_out(self, batch: str) -> tuple[Edit, ...]:
-        """The edits that take out just one batch. Raises SnapshotError."""
-        return without(self.live, batch, told_by=self._told_by(batch))
+    def taking_out(self, batch: str, *, erase: bool = False) -> tuple[Edit, ...]:
+        """The edits that take out just one batch; with `erase` none where all of it was forgotten before.
+
+        Raises:
+            SnapshotError: nothing of the batch is there to be taken out.
+        """
+        try:
+            return without(self.live, batch, told_by=self._told_by(batch))
+        except SnapshotError:
+            if erase and any(one.batch == batch for one in self._forgotten()):
+                return ()
+            raise
 
     def revert(self, batch: str, *, erase: bool = False) -> Reverted:
         """Take out just one batch, in one transaction. With `erase` its bytes leave too, and with them every snapshot.
@@ -347,12 +356,18 @@ class Versions:
             SnapshotError: nothing of the batch is remembered.
             StoreError: the episode store still holds some of it.
         """
-        written = write_edits(self.app.ledger, self.weights, self.taking_out(batch), why="reverted", subject=batch)
+        edits = self.taking_out(batch, erase=erase)
+        written = write_edits(self.app.ledger, self.weights, edits, why="reverted", subject=batch)
         self.app.bring_up_to_date()
         proof: tuple[str, ...] = ()
         if erase:
             proof = self.app.forget(select(self.app.ledger, batch=batch, forgotten=True), erase=True).proof
         return Reverted(batch, written, self.live.hash, proof)
+
+    def _forgotten(self) -> Iterator[Episode]:
+        states = self.app.ledger.episode_states()
+        gone = (UUID(id) for id, state in states.items() if state == "forgotten")
+        return (episode for id in gone if (episode := self.app.ledger.episode(id)) is not None)
 
     def _told_by(self, batch: str) -> Callable[[Content], bool]:
         """Whether a lesson was learned in the epoch of training that a batch is of.

@@ -161,6 +161,8 @@ def from_text(text: str, *, name: str = "snapshot", edited: bool = False) -> Sna
             records.append(_checked(kind, body, number, name))
         else:
             raise SnapshotError(f"{name}, line {number}: {kind!r} is no kind of record.")
+    if both := sorted(id for kind, id in (record.key for record in records) if kind == "episode" and id in gone):
+        raise SnapshotError(f"{name}: the episode {both[0]} is there and gone. Keep one of its two lines.")
     parent = head.get("parent")
     read = Snapshot.of(head["brain"], records, gone=gone, parent=parent if isinstance(parent, str) else "")
     if not edited and head.get("hash") != read.hash:

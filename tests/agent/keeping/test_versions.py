@@ -101,9 +101,8 @@ def test_what_was_taken_out_stays_out_of_packs_and_comes_back_by_a_snapshot_unle
         assert bad in versions.find("before").episodes
     with open_app(settings) as app:
         versions = app.versions
-        with app.ledger.transaction() as entry:
-            entry.remember(bad, again=True)
         erased = versions.revert("batch:poison", erase=True)
+        assert not erased.written.changed, "it was taken out before"
         assert any("erased" in line for line in erased.proof)
         assert bad not in versions.find("before").episodes and POISON not in versions.text("before")
         assert app.ledger.episode_state(bad.id) == "erased" and app.ledger.verify().ok
@@ -228,6 +227,13 @@ def replace_term(snapshot: Snapshot, expression: str):  # type: ignore[no-untype
     """The one term of a snapshot with another expression."""
     [term] = snapshot.of_kind("term")
     return replace(term, body={**term.body, "expression": expression})
+
+
+def test_a_file_of_another_database_is_refused_before_anything_is_run(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "shop.brain"
+    file.write_text(to_text(Snapshot.of("shop", [])), "utf-8")
+    with open_app(settings) as app, pytest.raises(SnapshotError, match="of 'shop', this brain of 'boats'"):
+        app.versions.plan(file)
 
 
 def test_a_result_that_is_another_now_is_told_of(settings: Settings, tmp_path: Path) -> None:

@@ -218,6 +218,13 @@ def test_a_broken_file_is_refused_with_the_line(text: str, told: str) -> None:
         from_text(text)
 
 
+def test_a_file_that_has_an_episode_and_says_it_is_gone_is_refused() -> None:
+    yachts = of_episode(episode_about("yachts"), 1)
+    text = to_text(Snapshot.of("harbour", [yachts], gone={yachts.key[1]: "forgotten"}))
+    with pytest.raises(SnapshotError, match="is there and gone"):
+        from_text(text)
+
+
 def test_an_edited_file_is_taken_where_that_is_meant() -> None:
     text = to_text(Snapshot.of("harbour", [of_episode(episode_about("yachts"), 1)]))
     edited = text.replace("How many yachts", "How many fine yachts")
