@@ -38,6 +38,7 @@ CHECKS = """\
 kind = "forbidden"
 name = "private-phones"
 column = "Employees.HomePhone"
+questions = ["What are the phone numbers of our employees?"]
 why = "What people answer at home is nobody's business."
 
 [[check]]
@@ -49,13 +50,13 @@ rows = [[11]]
 MONDAY = 1_795_996_800
 """When the first batch came: 2026-11-30, UTC. Each further one came a minute later."""
 
-SHOWN = 9
-"""Lines of what a command prints that are told."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, what is told before it, how it must end, and what it must print. `typed` answers what it asks."""
+    """A command, what is told before it, how it must end, and what it must print. `typed` answers what it asks.
+
+    `shown` is how many lines of what it prints are told.
+    """
 
     told: str
     command: str
@@ -63,6 +64,7 @@ class Step:
     prints: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     typed: str = ""
+    shown: int = 4
 
 
 STEPS = (
@@ -72,20 +74,27 @@ STEPS = (
         prints=("episodes +281",),
     ),
     Step("", "brain snapshot monday", prints=("monday: ",)),
-    Step("The checks say that something is in it that must not be.", "brain test --checks checks", code=1),
+    Step(
+        "The checks say that something is in it that must not be.",
+        "brain test --checks checks",
+        code=1,
+        prints=("RED   private-phones", "green germans"),
+    ),
     Step(
         "Which of the 64 brought it? Each look is one recall over the first so many batches.",
         "brain bisect --check private-phones --checks checks",
         prints=("at most 8 recalls", f"First red with batch import:{POISONED}", "HomePhone"),
+        shown=13,
     ),
     Step(
         "Take out just this batch. What leaves is shown before.",
         f"brain revert import:{POISONED}",
         typed="y\n",
         prints=("- episode", "episodes -2"),
+        shown=5,
     ),
     Step("", "brain diff monday live", prints=("episodes -2",), never=("+ ", "~ ")),
-    Step("Nothing recalls it now.", "brain test --checks checks", prints=("private-phones",)),
+    Step("Nothing recalls it now.", "brain test --checks checks", prints=("green private-phones",)),
     Step(
         "Its history still holds it, so that it could come back. Now it may not.",
         f"hebbql forget --batch import:{POISONED} --erase --yes",
@@ -151,11 +160,13 @@ def tell(step: Step, printed: str) -> None:
     if step.told:
         print(f"\n# {step.told}")
     print(f"$ {step.command}")
+    if step.typed:
+        printed = printed.replace("[y/N]: ", f"[y/N]: {step.typed}", 1)
     lines = [line if len(line) <= 120 else f"{line[:119]}…" for line in printed.splitlines()]
-    for line in lines[:SHOWN]:
+    for line in lines[: step.shown]:
         print(line)
-    if len(lines) > SHOWN:
-        print(f"… and {len(lines) - SHOWN} more lines")
+    if len(lines) > step.shown:
+        print(f"… and {len(lines) - step.shown} more lines")
 
 
 def main() -> int:
