@@ -45,7 +45,6 @@ class Improvement:
     before: Measured | None = None
     after: Measured | None = None
     cognee: tuple[str, ...] = ()
-    cleared: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
     @property
@@ -84,22 +83,20 @@ class Gate:
         """Build what would be better beside the live brain, measure both, and change over from green to green only.
 
         The change-over is one transaction: killed anywhere, the live brain is the old one or the new one. A snapshot
-        is taken before and after it. What an earlier run left behind when it was killed is cleared first.
+        is taken before and after it.
 
         Raises:
             RunError, BrainError, DatabaseError: something else than the candidate failed; nothing was changed.
         """
         app, id = self.app, f"improve-{new_id()}"
         app.get_ready_to_recall()
-        cleared = candidates.clear(app.folder)
-        self.between("cleared")
         sense, old = AppSense(app=app), app.versions.live
         made = improve(old, sense, confirmed=sense.confirmed())
         self.between("improved")
 
         def told(outcome: Outcome, why: str, **more: Any) -> Improvement:
             changed = made.snapshot.hash if outcome in ("accepted", "blocked") else old.hash
-            found = Improvement(id, outcome, why, made.changes, old.hash, changed, cleared=cleared, **more)
+            found = Improvement(id, outcome, why, made.changes, old.hash, changed, **more)
             return self._written(found)
 
         with_cognee = enriches(app)

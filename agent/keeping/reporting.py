@@ -45,7 +45,6 @@ def report_json(found: Improvement) -> dict[str, Any]:
             for change in found.changes
         ],
         "cognee": list(found.cognee),
-        "cleared": list(found.cleared),
     }
 
 
@@ -74,8 +73,6 @@ def report_markdown(found: Improvement) -> str:
         lines += ["", f"{both.gained} questions are newly right, {both.lost} no longer, of {both.total}."]
     lines += ["", *_changes(found)]
     lines += ["", *(f"{line}" for line in found.cognee)]
-    if found.cleared:
-        lines += ["", f"Cleared what a killed run had left: {', '.join(found.cleared)}."]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -14,6 +14,8 @@ made themselves:
 5. duplicates: of episodes of one bucket with the same SQL and the same question in other words, the strongest verified
    stays, of equals the newest. What was learned of the others counts for it.
 6. spent: an episode goes that misled so often in its own bucket that its synapse is given up.
+
+The synapses to an episode that goes leave with it.
 """
 
 from __future__ import annotations
@@ -128,6 +130,7 @@ def improve(old: Snapshot, sense: Sense, *, confirmed: Iterable[Record] = ()) ->
     work.drop_dominated()
     work.merge()
     work.drop_spent()
+    work.loosen()
     new = Snapshot.of(old.database, work.records.values(), gone=work.gone, parent=old.hash)
     changes = tuple(Change(edit, *work.reasons[edit.key]) for edit in diff(old, new))
     return Improved(new, changes)
@@ -234,6 +237,13 @@ class _Work:
         for record in self._episodes():
             if record.key[1] in spent.get(record.episode.bucket, ()):
                 self._drop(record, "spent", "it misled more often than it helped")
+
+    def loosen(self) -> None:
+        """Take away the synapses to what was taken out, as they lead nowhere."""
+        taken = {key[1]: rule for key, (rule, _) in self.reasons.items() if key not in self.records}
+        for record in self._synapses():
+            if (rule := taken.get(_target(record))) is not None:
+                self._drop(record, rule, f"{_target(record)}, to which it leads, is taken out")
 
     def _repoint(self, moved: Mapping[Episode, Episode], rule: Rule) -> None:
         """Let all that was learned of an episode count for another, in its bucket where it was in the old one's."""

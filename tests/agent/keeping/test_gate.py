@@ -125,7 +125,7 @@ def test_from_green_to_red_is_blocked_and_leaves_everything_as_it_was(app: App, 
     text = to_text(app.versions.live)
     found = app.gate.improve(asked(settings))
     assert found.outcome == "blocked" and "the check covered is red" in found.why, found
-    assert [change.rule for change in found.changes] == ["spent"]
+    assert {change.rule for change in found.changes} == {"spent"}
     assert to_text(app.versions.live) == text
     is_whole(app)
     assert "Blocked" in Path(found.files[1]).read_text(encoding="utf-8")

@@ -182,6 +182,7 @@ def test_a_spent_episode_goes_and_one_that_failed_elsewhere_stays() -> None:
         snapshot(spent, elsewhere, synapse(spent, failures=9), synapse(elsewhere, failures=9, bucket="far")), Told()
     )
     assert left(found) == {"Which? B"} and rules(found) == [("spent", "removed")]
+    assert rules(found, "synapse") == [("spent", "removed")], "what led to it leaves with it"
 
 
 def test_a_confirmed_answer_becomes_an_episode_unless_it_is_known_or_was_taken_out() -> None:
