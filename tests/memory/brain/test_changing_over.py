@@ -1,0 +1,110 @@
+"""Killed at any write of a change-over, the brain is the old one or the new one, whole, and its history verifies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memory
+from agent.weights import KeptWeights
+from memory.brain.reading import read
+from memory.brain.snapshot import Snapshot, of_episode, to_text
+from memory.brain.writing import make_so
+from memory.embedder import MiniLM
+from memory.ledger import EventKind, Ledger
+from memory.outbox import drain
+from memory.recall import indexed_text
+from memory.reference_store import ReferenceStore
+from procedural.store import SynapseStore, replayed
+from tests.memory.brain.conftest import episode_about
+from tests.memory.brain.test_snapshot import fill, fire
+
+WORKER = Path(__file__).with_name("changing.py")
+ROOT = Path(memory.__path__[0]).parent
+
+
+@pytest.fixture
+def change_over() -> Iterator[Callable[..., dict[str, Any]]]:
+    server = subprocess.Popen(
+        [sys.executable, str(WORKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
+    )
+    assert server.stdin and server.stdout
+
+    def one(brain: Path, snapshot: Path, kill_at: int | None) -> dict[str, Any]:
+        assert server.stdin and server.stdout
+        server.stdin.write(json.dumps({"brain": str(brain), "snapshot": str(snapshot), "kill_at": kill_at}) + "\n")
+        server.stdin.flush()
+        answer: dict[str, Any] = json.loads(server.stdout.readline())
+        return answer
+
+    yield one
+    server.stdin.close()
+    server.wait()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else tmp_path) as folder:
+        yield Path(folder)
+
+
+def test_a_kill_at_any_write_leaves_one_whole_brain(
+    change_over: Callable[..., dict[str, Any]], place: Path, embedder: MiniLM
+) -> None:
+    brain, snapshot = place / "brain.sqlite", place / "wanted.brain"
+    with Ledger.open(brain, database="harbour") as ledger:
+        weights = KeptWeights(ledger, SynapseStore())
+        with ledger.transaction() as entry:
+            weights.synapses.create(entry.connection)
+        fill(ledger, weights)
+        old = read(ledger, weights)
+        take_out = {record.key: record for record in old.records.values() if "yachts" not in record.line}
+        added = of_episode(episode_about("tugs", bucket="quay"), 7)
+        wanted = Snapshot.of("harbour", [*take_out.values(), added])
+        fire(ledger, weights, "direct", 0.0)
+        old = read(ledger, weights)
+    snapshot.write_text(to_text(wanted), encoding="utf-8")
+    whole = place / "whole.sqlite"
+    shutil.copy(brain, whole)
+    ended = change_over(whole, snapshot, None)
+    steps = ended["steps"]
+    assert ended["status"] == 0 and len(steps) > 25 and {"before commit", "synapses restored"} <= set(steps)
+    seen = set()
+    for kill_at in range(1, len(steps) + 1):
+        left = place / f"kill-{kill_at}.sqlite"
+        shutil.copy(brain, left)
+        ended = change_over(left, snapshot, kill_at)
+        assert os.WTERMSIG(ended["status"]) == signal.SIGKILL, (steps[kill_at - 1], ended)
+        with Ledger.open(left, database="harbour") as ledger:
+            weights, store = KeptWeights(ledger, SynapseStore()), ReferenceStore(embedder=embedder)
+            assert ledger.verify().ok, ledger.verify()
+            live = read(ledger, weights)
+            seen.add(live.hash)
+            assert live.hash in (old.hash, wanted.hash), steps[kill_at - 1]
+            moved = (event.content for event in ledger.events(kinds=(EventKind.WEIGHTS_MOVED,)))
+            with ledger.connection() as connection:
+                assert replayed(moved) == weights.synapses.synapses(connection)
+            drain(ledger, store, text=indexed_text)
+            for bucket in ("harbour", "quay"):
+                assert store.members(bucket) == {one.id for one in ledger.episodes(bucket)}
+            make_so(ledger, weights, wanted, why="again")
+            assert read(ledger, weights).hash == wanted.hash and ledger.verify().ok
+        for path in place.glob(f"kill-{kill_at}.*"):
+            path.unlink()
+    assert seen == {old.hash, wanted.hash}
