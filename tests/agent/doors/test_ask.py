@@ -16,6 +16,7 @@ KEYS = [
         "intent",
         "bucket",
         "path",
+        "canary",
         "model",
         "habit",
         "approach",

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from memory.brain.snapshot import SnapshotError, to_text
 from memory.ledger import EventKind
 from procedural.synapse import Target
 
+KILLED = Path(__file__).with_name("killed.py")
 DATABASE = """
 CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT, Metres REAL);
 INSERT INTO Boats VALUES (1, 'Hoopvol', 'Veere', 9.5), (2, 'Stille', 'Hoorn', 12.0), (3, 'Morgen', 'Hoorn', 7.0);
@@ -213,3 +216,28 @@ def test_cognee_with_a_model_is_asked_to_improve_every_member_and_changes_none_o
     assert found.outcome == "accepted" and found.changes == ()
     assert len(found.cognee) == len(app.ledger.buckets()) and all("stages" in line for line in found.cognee)
     is_whole(app)
+
+
+def test_killed_while_the_candidate_is_built_or_after_the_change_over_one_whole_brain_is_live(
+    settings: Settings,
+) -> None:
+    with open_app(settings) as app:
+        app.seed(settings.data / "pack.jsonl")
+        add_a_twin_and_a_stale_one(app)
+        old = app.versions.live.hash
+    for step, seconds, is_new in (("candidate copied", "4", False), ("changed over", "0", True)):
+        places = (settings.database, settings.brain, settings.runs, settings.data / "checks")
+        killed = subprocess.run(
+            [sys.executable, str(KILLED), *map(str, places), step, seconds],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"},
+            capture_output=True,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        if not is_new:
+            assert (Path(str(settings.brain)) / "candidates").is_dir(), "it was killed in the middle"
+        with open_app(settings) as app:
+            assert not (app.folder / "candidates").exists(), "the next opening clears up"
+            assert (app.versions.live.hash == old) is not is_new
+            app.get_ready_to_recall()
+            is_whole(app)
