@@ -156,9 +156,11 @@ class Proof:
                 yield "prompt", self._sent(understood), False
 
     def _files(self, needle: Needle) -> tuple[int, list[Evidence]]:
-        """The bytes of every file of the brain, of its runs, of evaluations, and of the completion cache."""
+        """The bytes of every file of the brain, its runs, evaluations, improvements, and the completion cache."""
         runs = self.app.settings.runs
-        places = (self.app.folder, *School(app=self.app).folders, *sorted(runs.glob("replies.sqlite*")))
+        improvements = sorted(path.parent for path in runs.glob("*/improve.json"))
+        kept = sorted(runs.glob("replies.sqlite*"))
+        places = (self.app.folder, *School(app=self.app).folders, *improvements, *kept)
         count, evidence = 0, []
         for name, data in in_files(places):
             count += 1

@@ -125,25 +125,17 @@ def test_what_the_database_and_the_question_say_by_themselves_is_not_held_agains
         assert SECRET in app.database.run("SELECT Owner FROM Boats WHERE BoatID = 1").rows[0]
 
 
-@pytest.mark.parametrize(
-    ("what", "expected"),
-    [
-        ({"value": SECRET}, EVERYWHERE),
-        ({"sql": f"Owner = '{SECRET}'"}, EVERYWHERE),
-        ({"sql": "owner='piet  hein'"}, EVERYWHERE),
-        ({"column": "Boats.Owner"}, EVERYWHERE),
-    ],
-    ids=["value", "sql", "other sql", "column"],
-)
-def test_a_value_a_fragment_and_a_column_are_found_also_where_only_the_question_is_kept(
-    harbour: Harbour, what: dict[str, Any], expected: set[str]
-) -> None:
+def test_a_value_a_fragment_and_a_column_are_found_also_where_only_the_question_is_kept(harbour: Harbour) -> None:
+    every: list[dict[str, Any]] = [
+        {"value": SECRET},
+        {"sql": f"Owner = '{SECRET}'"},
+        {"sql": "owner='piet  hein'"},
+        {"column": "Boats.Owner"},
+    ]
     with harbour.open() as app:
-        assert places(app, **what) == expected
-        for one in app.ledger.episodes():
-            if "Owner" in one.sql:
-                app.forget((one,), erase=True)
-        assert places(app, erased=True, **what) == set()
+        assert [places(app, **what) for what in every] == [EVERYWHERE] * 4
+        forget_owners(app, erase=True)
+        assert [places(app, erased=True, **what) for what in every] == [set()] * 4
 
 
 def hide_in_the_registry(app: App, secret: Episode) -> None:
