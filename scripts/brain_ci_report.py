@@ -29,8 +29,14 @@ from scripts.brain_ci_posting import MARKER, MOST, ROOM, length  # noqa: E402
 LINE = 700
 """Characters of one line of data that are shown."""
 
-_EVIDENCE, _CHECKS, _REFUSED, _GONE = 12_000, 8_000, 6_000, 2_000
+_EVIDENCE, _CHECKS, _REFUSED, _GONE = 8_000, 6_000, 4_000, 2_000
 """Bytes that a list takes at most; what changed in the brain takes what is left."""
+
+_NAME, _NAMES = 80, 300
+"""Characters of one name, and of several, inside a line. Each can take six bytes."""
+
+_MOST = 20
+"""Reasons, red checks and questions that are named."""
 
 _HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _KINDS = ("episode", "term", "lesson", "schema", "synapse")
@@ -172,7 +178,9 @@ def comment(found: Comparison, *, note: str = "") -> str:
     """The comment of a change: it begins with the marker, and is never longer than GitHub takes."""
     state = "green" if found.ok else "red"
     lines = [MARKER, f"## Brain: {state}", ""]
-    lines += [f"- {one.text}" + (f": {inline(one.about)}" if one.about else "") for one in found.reasons]
+    lines += [f"- {one.text}" + (f": {inline(one.about)}" if one.about else "") for one in found.reasons[:_MOST]]
+    if len(found.reasons) > _MOST:
+        lines.append(f"- and {len(found.reasons) - _MOST:,} more reasons, in the files of this run")
     if found.ok:
         lines.append(
             "Every check is green, and the answers are no worse." if found.changed else "Nothing changed in it."
@@ -188,6 +196,8 @@ def comment(found: Comparison, *, note: str = "") -> str:
 def scores(found: Comparison) -> list[str]:
     """A table of both brains, and which questions changed sides."""
     before, after = found.before, found.after
+    if after is None or after.error:
+        return []
     rows = [
         ("commit", *(f"`{commit[:12]}`" for commit in (found.base, found.head))),
         ("hash", *(_of(one, lambda one: f"`{one.hash[:12]}`") for one in (before, after))),
@@ -197,7 +207,7 @@ def scores(found: Comparison) -> list[str]:
         ("of these by habit, adapted", *(_of(one, _paths) for one in (before, after))),
     ]
     lines = ["| | base | head |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
-    if before and after and before.measured.answers and after.measured.answers:
+    if before and before.measured.answers and after.measured.answers:
         was = {one.question: one.right for one in before.measured.answers}
         both = [one for one in after.measured.answers if one.question in was]
         told = compared(before.measured, after.measured)
@@ -209,18 +219,22 @@ def scores(found: Comparison) -> list[str]:
         for text, sign in (("No longer right", False), ("Newly right", True)):
             names = [one.question for one in both if one.right is sign and was[one.question] is not sign]
             if names:
-                more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-                lines.append(f"{text}: {inline(', '.join(names[:20]))}{more}.")
+                more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+                lines.append(f"{text}: {inline(', '.join(names[:_MOST]), most=_NAMES)}{more}.")
         if after.left_out:
-            lines.append(f"Left out, as their own SQL does not hold: {inline(', '.join(after.left_out[:20]))}.")
+            lines.append(f"Left out, as their own SQL does not hold: {inline(', '.join(after.left_out), most=_NAMES)}.")
     return lines
 
 
 def checks(found: Comparison) -> list[str]:
     """What red checks found, what was refused, and which checks are others than before."""
     lines: list[str] = []
+    for where, brain in (("base", found.before), ("head", found.after)):
+        if brain and brain.error:
+            lines += [f"The brain of the {where} cannot be built:", *block([brain.error], room=_GONE), ""]
     if found.after:
-        for one in (*found.after.measured.red, *(one for one in found.after.also if not one.ok)):
+        red = (*found.after.measured.red, *(one for one in found.after.also if not one.ok))
+        for one in red[:_MOST]:
             told = [f"{one.name} ({one.kind}): {one.reason}"]
             told += [" · ".join(part for part in (e.place, e.id, e.line) if part) for e in one.evidence]
             room = max(_EVIDENCE - length("\n".join(lines)), 0)
@@ -303,13 +317,13 @@ def plain(text: str) -> str:
     return re.sub(r"@(?=[A-Za-z0-9])", "@\u200b", told)
 
 
-def inline(text: str) -> str:
+def inline(text: str, *, most: int = _NAME) -> str:
     """Data inside a line of Markdown: nothing in it is taken for Markdown, HTML or a mention.
 
     >>> inline("<b>`x`")
     '<code>&#60;b&#62;&#96;x&#96;</code>'
     """
-    told = plain(text[:LINE])
+    told = plain(text if len(text) <= most else f"{text[:most]} …")
     return f"<code>{''.join(s if s.isalnum() or s in ' -,' or ord(s) > 127 else f'&#{ord(s)};' for s in told)}</code>"
 
 

@@ -24,14 +24,14 @@ from scripts.build_brain import accepted
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "scripts" / "brain_ci"
-HARBOURS = ("Veere", "Hoorn", "Enkhuizen", "Harlingen", "Urk", "Marken")
+HARBOURS = ("Veere", "Hoorn", "Enkhuizen", "Harlingen", "Urk", "Marken", "Stavoren", "Medemblik")
 TABLE = "CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT, Metres REAL, Owner TEXT)"
 CHECKS = """
 [[check]]
 kind = "must_know"
 name = "boats-in-veere"
 question = "How many boats lie in Veere?"
-rows = [[6]]
+rows = [[5]]
 
 [[check]]
 kind = "structure"
@@ -126,8 +126,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     data = made.root / "data"
     with closing(sqlite3.connect(data / "boats.sqlite")) as connection, connection:
         connection.execute(TABLE)
-        for number in range(36):
-            row = number + 1, f"Boat {number}", HARBOURS[number % 6], 5.0 + number, f"Owner {number}"
+        for number in range(40):
+            row = number + 1, f"Boat {number}", HARBOURS[number % 8], 5.0 + number, f"Owner {number}"
             connection.execute("INSERT INTO Boats VALUES (?, ?, ?, ?, ?)", row)
     (data / "glossary" / "boats.toml").write_text(GLOSSARY, "utf-8")
     (data / "brain" / "checks" / "boats.toml").write_text(CHECKS, "utf-8")
@@ -163,7 +163,7 @@ def test_a_good_change_is_green_and_shows_what_was_added(boats: Repository) -> N
     assert "## Brain: green" in text and told["ok"] and told["reasons"] == []
     assert told["counts"] == {"episode": {"added": 1, "removed": 0, "changed": 0}}
     assert LENGTH[1] in text and LENGTH[2] in text
-    assert "| checks green | 2 of 2 | 2 of 2 |" in text and "| questions right | 8 of 8 | 8 of 8 |" in text
+    assert "| checks green | 2 of 2 | 2 of 2 |" in text and "| questions right | 12 of 12 | 12 of 12 |" in text
     assert {answer["path"] for answer in told["after"]["measured"]["answers"]} <= {"habit", "adapted"}
     assert "boats-in-veere" in (boats.out / "junit.xml").read_text("utf-8")
     assert LENGTH[1] in (boats.out / "diff.txt").read_text("utf-8")
@@ -201,7 +201,8 @@ def test_losing_what_answers_is_red(boats: Repository) -> None:
     (boats.root / "data" / "questions" / "development.jsonl").unlink()
     boats.commit("Forget how to list boats")
     text, told = boats.check(code=1)
-    assert [one["text"].partition(" are ")[0] for one in told["reasons"]] == ["4 questions"] or "no accident" in text
+    assert [one["text"].partition(" and ")[0] for one in told["reasons"]] == ["6 questions are no longer right"], told
+    assert "No longer right: <code>names-enkhuizen, " in text and "| questions right | 12 of 12 | 6 of 12 |" in text
 
 
 def test_no_change_is_green_and_says_so(boats: Repository) -> None:
@@ -239,7 +240,7 @@ def test_a_seed_pack_without_its_brain_is_red(boats: Repository) -> None:
 
 def test_what_is_not_committed_is_not_looked_at_and_an_unknown_commit_is_usage(boats: Repository) -> None:
     boats.brain.unlink()
-    done = boats.run("check", "--base", "base", "--head", "--all", "--name", "boats", "--out", str(boats.out))
+    done = boats.run("check", "--base", "base", "--head=--all", "--name", "boats", "--out", str(boats.out))
     assert done.returncode == 2 and "is no commit" in done.stderr
     done = boats.run("check", "--base", "base", "--head", "base", "--name", "shop", "--out", str(boats.out))
     assert done.returncode == 1 and "no data/shop.sqlite" in done.stderr
@@ -304,9 +305,10 @@ def github(tmp_path: Path) -> GitHub:
 
 
 def duplicate(boats: Repository) -> Record:
-    """An episode that says what another one says, in a few other words."""
+    """An episode that says what another one says, its SQL in small letters."""
     (old, *_) = (one for one in read_file(boats.brain).of_kind("episode") if "COUNT" in one.line)
-    again = replace(old.episode, question="how many boats lie in Veere", origin="pack:y", batch="pack:y")
+    sql = "SELECT COUNT(*) FROM boats WHERE harbour = 'Veere'"
+    again = replace(old.episode, sql=sql, origin="pack:y", batch="pack:y")
     return of_episode(again, int(str(old.body["since"])) + 9)
 
 

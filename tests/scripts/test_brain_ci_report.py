@@ -60,21 +60,27 @@ def test_what_is_too_long_is_cut_and_what_was_left_out_is_counted_by_kind() -> N
     assert "episodes +900" in text
 
 
-def test_a_flood_of_evidence_leaves_room_for_what_changed() -> None:
+def test_a_flood_of_all_else_leaves_room_for_what_changed() -> None:
     checks = tuple(
-        replace(RED, name=f"red-{n}", evidence=tuple(Evidence("ledger", str(m), "y" * 600) for m in range(30)))
-        for n in range(30)
+        replace(
+            RED, name=f"red-{n}-" + "<" * 90, evidence=tuple(Evidence("ledger", str(m), "<" * 600) for m in range(30))
+        )
+        for n in range(2_000)
     )
     gone = gone_lines({}, {f"id-{n}": "forgotten" for n in range(5_000)})
+    refused = tuple(("<" * 200, "<" * 200) for _ in range(500))
+    after = brain(
+        0, of=500, checks=checks, refused=refused, other_results=("<" * 200,) * 500, left_out=("<" * 99,) * 99
+    )
     found = replace(
-        between([], episodes(9), before=brain(), after=brain(checks=checks)),
+        between([], episodes(9), before=brain(500, of=500), after=after),
         gone=gone,
         checks=tuple(f"+ c{n} {{}}" + "z" * 600 for n in range(500)),
     )
     text = comment(found)
     assert length(text) <= MOST - ROOM
     assert sum(line.startswith("+ episode ") for line in text.splitlines()) == 9
-    assert all(f"red-{n}</code>" in text for n in range(30))
+    assert all(f"<code>red-{n}-&#60;" in text for n in range(19)) and "more reasons, in the files" in text
 
 
 @pytest.mark.parametrize(
