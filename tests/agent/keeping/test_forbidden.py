@@ -353,8 +353,8 @@ def test_a_recall_that_hides_the_very_question_is_caught_by_its_paraphrases(
     usual = Recall.recall
 
     def hiding(self: Recall, *, question: str, **wanted: Any) -> tuple[Recalled, ...]:
-        found = usual(self, question=question, **wanted)
-        return tuple(one for one in found if question not in (QUESTION, SECRET))
+        other = question not in (QUESTION, SECRET) and SECRET.casefold() in question.casefold()
+        return usual(self, question=question, **wanted) if other else ()
 
     monkeypatch.setattr(Recall, "recall", hiding)
     with harbour.open() as app:
