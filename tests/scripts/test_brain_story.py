@@ -19,5 +19,5 @@ def test_a_poisoned_batch_among_64_is_found_shown_taken_out_and_proven_gone() ->
         env=os.environ | {"PYTHONWARNINGS": "ignore"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "First red with batch import:41" in done.stdout and done.stdout.rstrip().endswith("know the same.")
+    assert "First red with batch import:41" in done.stdout and "monday and live know the same." in done.stdout
     assert str(Path.home()) not in done.stdout and "/tmp" not in done.stdout
