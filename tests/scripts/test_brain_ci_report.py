@@ -35,7 +35,8 @@ RED = Checked("no-owners", "structure", "a.toml", False, "used", {}, (Evidence("
 
 
 def episodes(count: int, *, of: str = "a", asking: str = "How many?") -> list[Record]:
-    made = (replace(EPISODE, question=f"{asking} {of}{n}", masked=f"{asking} {of}{n}") for n in range(count))
+    asked = [f"{asking} {of}{n}" for n in range(count)]
+    made = (replace(EPISODE, question=one, masked=one, sql=f"SELECT '{one}' FROM Boats") for one in asked)
     return [of_episode(one, n) for n, one in enumerate(made)]
 
 
