@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -249,7 +250,7 @@ def culprit(batch: Batch, found: Found, shown: Sequence[str], options: str, *, a
         _line(console, plain(f"  {line}"))
     if not found.alone:
         _line(console, "Other batches hold it as well: take this one out and bisect again.")
-    _line(console, plain(f"Take it out with: hebbql brain revert {batch.name}{options}"))
+    _line(console, plain(f"Take it out with: hebbql brain revert {shlex.quote(batch.name)}{options}"))
 
 
 def reverting(batch: str, edits: Sequence[Edit]) -> None:
