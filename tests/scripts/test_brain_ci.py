@@ -364,6 +364,19 @@ def test_a_night_refuses_a_brain_that_is_red_and_proposes_nothing(boats: Reposit
     assert "Refused" in (boats.root.parent / "summary.md").read_text("utf-8")
 
 
+def test_a_night_that_would_make_a_check_red_is_blocked_and_is_no_failure(boats: Repository) -> None:
+    boats.rewrite(duplicate(boats))
+    checks = boats.root / "data" / "brain" / "checks" / "more.toml"
+    checks.write_text('[[check]]\nkind = "coverage"\nname = "some-twice"\nshare = 0.5\nepisodes = 2\n', "utf-8")
+    boats.commit("Count on having it twice")
+    told = boats.night()
+    assert told["outcome"] == "blocked" and "some-twice" in told["why"], told
+    assert not (boats.out / "boats.brain").exists()
+    assert "Blocked" in (boats.out / "report.md").read_text("utf-8")
+    done = boats.run("propose", "--out", str(boats.out))
+    assert (done.returncode, done.stdout) == (0, "The night ended blocked; there is nothing to propose.\n")
+
+
 def test_a_night_that_cannot_build_the_brain_fails(boats: Repository) -> None:
     boats.brain.write_text("{}\n", "utf-8")
     boats.commit("Broken")
