@@ -632,8 +632,9 @@ class App:
     def canaries(self) -> Canaries:
         """A candidate answers a share of the questions, until it is promoted or rolled back."""
         from agent.keeping.canary import Canaries
+        from memory.reference_store import ReferenceStore
 
-        return Canaries(app=self)
+        return Canaries(app=self, in_memory=lambda embedder: ReferenceStore(embedder=embedder))
 
     @cached_property
     def gate(self) -> Gate:
