@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,8 @@ from memory.brain.snapshot import Snapshot, SnapshotError
 from memory.brain.writing import make_so, write_edits
 from memory.embedder import Embedder
 from memory.ledger import EventKind, Ledger
-from memory.reference_store import ReferenceStore
 from memory.semantic import SemanticMemory
+from memory.store import EpisodeStore
 from procedural.store import SynapseStore
 
 if TYPE_CHECKING:
@@ -72,9 +72,13 @@ class CanaryStatus:
 
 @dataclass(kw_only=True)
 class Canaries:
-    """Begins, asks, judges and ends canaries on one opened app; one at a time."""
+    """Begins, asks, judges and ends canaries on one opened app; one at a time.
+
+    `in_memory` makes an empty episode store that keeps nothing on a disk.
+    """
 
     app: App
+    in_memory: Callable[[Embedder], EpisodeStore]
     _made: tuple[int, App] | None = field(default=None, init=False, repr=False)
     _opened: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
 
@@ -274,7 +278,7 @@ class Canaries:
         )
         vectors = app.vectors.of(wanted.episodes, "question")
         texts = [episode.question for episode in wanted.episodes]
-        made.store = ReferenceStore(embedder=_Known(app.embedder, dict(zip(texts, vectors, strict=True))))
+        made.store = self.in_memory(_Known(app.embedder, dict(zip(texts, vectors, strict=True))))
         made.vectors = app.vectors
         return made
 
