@@ -120,6 +120,10 @@ def names_abroad() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return _read()
 
 
+_ENGLISH = frozenset({"island"})
+"""What a country is called elsewhere and English has for something else: Iceland is `Island` in German."""
+
+
 @lru_cache(maxsize=1)
 def _territories() -> dict[str, tuple[str, ...]]:
     from babel import Locale
@@ -127,7 +131,13 @@ def _territories() -> dict[str, tuple[str, ...]]:
     english = Locale.parse("en").territories
     others = [Locale.parse(language).territories for language in LANGUAGES]
     return {
-        name.casefold(): tuple(dict.fromkeys(other[code] for other in others if code in other and other[code] != name))
+        name.casefold(): tuple(
+            dict.fromkeys(
+                other[code]
+                for other in others
+                if code in other and other[code] != name and other[code].casefold() not in _ENGLISH
+            )
+        )
         for code, name in english.items()
         if code.isalpha()
     }

@@ -18,10 +18,10 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _THANKS = re.compile(
-    r"(?<=[\w?.!,'\"])[\s,.!-]*\b(?:(?:many |a lot of )?thanks(?: (?:a lot|so much|very much|in advance|"
-    r"a million|again))?|"
+    r"(?<=[\w?.!,'\"])(?P<mark>[\s,.!-]{0,20})\b(?P<said>(?:many |a lot of )?thanks"
+    r"(?: (?:a lot|so much|very much|in advance|a million|again))?|"
     r"thank you(?: (?:so much|very much|in advance|kindly))?|thx|cheers|danke(?: (?:sch\u00f6n|sehr|im voraus))?|"
-    r"\uac10\uc0ac\ud569\ub2c8\ub2e4|\uace0\ub9d9\uc2b5\ub2c8\ub2e4)[\s.!]*\Z",
+    r"\uac10\uc0ac\ud569\ub2c8\ub2e4|\uace0\ub9d9\uc2b5\ub2c8\ub2e4)[\s.!]{0,20}\Z",
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[.!?]\s+(?=[A-Z\u00c0-\u00dca-z\"'\u201c\d])")
@@ -70,14 +70,16 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 _FEW = 3
+_LONGEST_SHORT_FORM = 12
+"""Characters, with room for one that comes before."""
 
 
 def asked(question: str, links: Callable[[str], Iterable[str]]) -> str:
     """What a question asks, without what only leads to it or thanks for it; the question itself where all of it may.
 
     A sentence or clause before the asking goes only if it is talk (`I am planning …`) to which nothing behind it points
-    back and which names nothing that the answer may hang on. `links` tells what a text names: `value`, `table`,
-    `column` or `term` for each. Doing it twice changes nothing.
+    back and which names nothing that the answer may hang on: a stored value counts as such where none is named behind
+    it. `links` tells what a text names: `value`, `table`, `column` or `term` for each. Doing it twice changes nothing.
 
     >>> asked("Hi there, I'm counting the shelves tonight. How many units are in stock? Thanks!", lambda text: ())
     'How many units are in stock?'
@@ -88,11 +90,17 @@ def asked(question: str, links: Callable[[str], Iterable[str]]) -> str:
     while (greeting := _GREETING.match(text)) is not None and len(text[greeting.end() :].split()) >= _FEW:
         text = text[greeting.end() :]
     thanks = _THANKS.search(text)
-    if thanks is not None and len(text[: thanks.start()].split()) >= _FEW:
+    if thanks is not None and len(text[: thanks.start()].split()) >= _FEW and _is_thanks(thanks, links):
         text = text[: thanks.start()] + _last_mark(text[thanks.start() : thanks.end()])
     while begin := _begin(text, links):
         text = text[begin:]
     return text
+
+
+def _is_thanks(found: re.Match[str], links: Callable[[str], Iterable[str]]) -> bool:
+    """Whether words of thanks are no name: a mark parts them from the rest, or no capital and no value is there."""
+    parted = found["mark"].strip() or found.string[found.start() - 1] in "?.!,"
+    return bool(parted) or not (found["said"][0].isupper() or "value" in links(found["said"]))
 
 
 def _last_mark(text: str) -> str:
@@ -101,10 +109,10 @@ def _last_mark(text: str) -> str:
 
 def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
     """The length of the sentence or clause of talk that a text begins with; 0 where it begins with the asking."""
-    ends = [m.end() for m in _BREAK.finditer(text) if _ABBREVIATED.search(text[: m.start() + 1]) is None]
-    if ends and _is_talk(text[: ends[0]], text[ends[0] :]):
-        return ends[0]
-    end = _clause(text[: ends[0]] if ends else text)
+    first = next((m.end() for m in _BREAK.finditer(text) if not _is_abbreviated(text[: m.start() + 1])), 0)
+    if first and _is_talk(text[:first], text[first:], links):
+        return first
+    end = _clause(text[:first] if first else text)
     if not end or len(text[end:].split()) < _FEW or _POINTS_BACK.search(text[end:]) is not None:
         return 0
     lead = text[:end]
@@ -112,14 +120,21 @@ def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
     return 0 if "value" in named or (named and _FOR.match(lead)) else end
 
 
-def _is_talk(sentence: str, rest: str) -> bool:
+def _is_abbreviated(text: str) -> bool:
+    """Whether the full stop that a text ends in is that of a short form."""
+    return _ABBREVIATED.search(text[-_LONGEST_SHORT_FORM:]) is not None
+
+
+def _is_talk(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) -> bool:
     """Whether a sentence only leads to what stands behind it, which asks and stands by itself."""
     if _TALK.match(sentence) is None and _PLAIN_WE.match(sentence) is None:
         return False
     if sentence.rstrip().endswith("?") or re.search(r"\d", sentence) or _ERRAND.match(sentence) or _clause(sentence):
         return False
     asks = _ASKS.match(rest) is not None or "?" in rest
-    return asks and _POINTS_BACK.search(rest) is None
+    if not asks or _POINTS_BACK.search(rest) is not None:
+        return False
+    return "value" not in links(sentence) or "value" in links(rest)
 
 
 def _clause(text: str) -> int:

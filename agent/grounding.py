@@ -27,14 +27,10 @@ from agent.quantities import (
     superlatives,
 )
 from agent.spelling import respelt
-from agent.wording import COMMON, FOREIGN, KOREAN, LOWEST, STOP, SUPERLATIVE, Token, is_plural, words
+from agent.wording import COMMON, FOREIGN, KOREAN, LOWEST, QUOTED, STOP, SUPERLATIVE, Token, is_plural, words
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
 
-_QUOTED = re.compile(
-    "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
-    "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
-)
 _HELD_AGAINST = re.compile(
     r"\b(?:ratio|divided by|versus|vs|compar\w+|side by side|next to (?:each other|one another)|as many|"
     r"difference|more|fewer)\b",
@@ -65,6 +61,11 @@ _DONE_AT = words(
 _NEAR_VERB = 4
 _HOW_MANY = "\uba87"
 _TAKEN_AS_ROWS = 4
+_BARE_YEAR = re.compile(r"\d\d")
+_BEFORE_YEAR = re.compile(r"(?P<said>\w+(?:ed|ing))\s+(?:in|from|before|after|until|since)\s+\Z", re.IGNORECASE)
+_BETWEEN_YEARS = re.compile(r"\s*(?:,|and|or|to|until|-|\u2013)\s*(?:in\s+)?")
+_YEARS_AROUND = 5
+"""Years past the first and last date of a database in which two digits are still read as a year."""
 _TYPED_WORD_LIMIT = 3
 
 
@@ -74,10 +75,11 @@ def ground(question: str, lexicon: Lexicon) -> Grounding:
     The `question` of what comes out is the one that was read: everyday words that were mistyped are mended in it, and
     greetings and what only leads to the asking are left out. All offsets are into it.
     """
-    read = _Reading(asked(respelt(question, lexicon.edits), lexicon.kinds_in), lexicon)
-    if read.choice.anchors or read.question == question:
+    spelt = respelt(question, lexicon.edits)
+    read = _Reading(asked(spelt, lexicon.kinds_in), lexicon)
+    if read.choice.anchors or read.question == spelt:
         return read.grounding()
-    return _Reading(respelt(question, lexicon.edits), lexicon).grounding()
+    return _Reading(spelt, lexicon).grounding()
 
 
 def narrow(schema: Schema, grounding: Grounding, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -104,9 +106,9 @@ class _Reading:
         self.question = question
         self.lexicon = lexicon
         self.words = lexicon.read(question)
-        self.moments: tuple[Moment, ...] = moments(question) if lexicon.date_columns else ()
+        self.moments: tuple[Moment, ...] = self._times(moments(question)) if lexicon.date_columns else ()
         self.comparisons = comparisons(question, dated=[(m.start, m.end) for m in self.moments])
-        self.quotes = [self._quote(match) for match in _QUOTED.finditer(question)]
+        self.quotes = [self._quote(match) for match in QUOTED.finditer(question)]
         taken = {place for place, word in enumerate(self.words) if _inside(word, self.moments)}
         spans = lexicon.spans(self.words, taken=taken, quotes=[(a, b) for a, b, _, _ in self.quotes if a < b])
         self.spans = spans
@@ -179,6 +181,31 @@ class _Reading:
                 self.glossed.append(self._offsets(place))
 
     # Numbers and times
+
+    def _times(self, found: Sequence[Moment]) -> tuple[Moment, ...]:
+        """Times without two bare digits that are amounts: the years `from 70 to 85` where people are aged so, or where
+        no date of the database comes near."""
+        kept: list[Moment] = []
+        amount: Moment | None = None
+        for moment in found:
+            bare = moment.grain == "year" and _BARE_YEAR.fullmatch(moment.text) is not None
+            goes_on = amount is not None and _BETWEEN_YEARS.fullmatch(self.question, amount.end, moment.start)
+            if bare and (goes_on or self._is_amount(moment)):
+                amount = moment
+            else:
+                kept.append(moment)
+        return tuple(kept)
+
+    def _is_amount(self, moment: Moment) -> bool:
+        first, last = (int(end[:4]) if end and end[:4].isdigit() else None for end in self.lexicon.date_range)
+        year = int(moment.value)
+        if (first is not None and year < first - _YEARS_AROUND) or (last is not None and year > last + _YEARS_AROUND):
+            return True
+        before = _BEFORE_YEAR.search(self.question[: moment.start])
+        if before is None:
+            return False
+        said = {word.stem for word in self.words if word.start == before.start("said")}
+        return any(said == self.lexicon.column_words[column] for column in self.lexicon.amounts)
 
     def _limit(self) -> tuple[int | None, int | None, Direction | None]:
         """The place of the word that limits the rows, the limit, and the direction of the first superlative."""

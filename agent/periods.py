@@ -25,7 +25,17 @@ _ORDINAL |= {"viertes": 4, "letzten": 4}
 _M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
 _O = rf"(?P<o>{'|'.join(sorted(_ORDINAL, key=lambda name: (-len(name), name)))})"
 _Y = r"(?P<{0}>(?:1[6-9]|20|21)\d\d)"
-_SHORT = r"(?P<y>['\u2019]\d\d|3[2-9]|[4-9]\d)(?!\s?%)"
+_LITTLE = (
+    r"(?:and|or|to|than|until|vs|versus|but|onwards?|together|as|side\s+by|per|by|for|that|which|who|how|what|we|they|"
+    r"against|went|go|were|was|did|do|does|have|has|had|came|is|are|in|from|with|on|at|of|our|through|compared|sorted|broken|"
+    r"[a-z]+ed)\b"
+)
+_NOT_COUNTED = (
+    r"(?=\s*(?:[?.!;:)]|,(?!\d)|\Z)|\s+(?!(?:and|or)\s+(?:more|fewer|less|over|above|below|under|higher|lower)\b)"
+    rf"(?!(?:and|or|to|until)\s+\d+\s+(?!{_LITTLE})[a-z]){_LITTLE})"
+)
+"""Behind two digits where nothing is counted by them: `in 97 or later`, but not `in 97 towns`, `from 70 to 85 kg`."""
+_SHORT = rf"(?P<y>['\u2019]\d\d|(?:3[2-9]|[4-9]\d){_NOT_COUNTED})(?!\s?%)"
 _MARKED = r"(?P<y>['\u2019]\d\d)"
 _PIVOT = 69
 """Two digits from here on are of the last century, as POSIX reads `%y`."""
@@ -63,9 +73,7 @@ _ATOMS = tuple(
     for grain, pattern in _WRITTEN
 )
 _YEAR_ALONE = re.compile(
-    r"(?<=\b)(?:(?:back\s+)?in|during|since|year|before|after|until|from)\s+(?P<y>[7-9]\d)"
-    r"(?=\s*(?:[?.!,;:]|\Z)|\s+(?:and|or|to|vs|versus|but|than|onwards?|together|as\s+well|side\s+by|per|by|for|"
-    r"that|which|who|we|they|went|go|were|was|did|do|have|has|had|came|\w+ed)\b)",
+    rf"(?<=\b)(?:(?:back\s+)?in|during|since|year|before|after|until|from)\s+(?P<y>[7-9]\d){_NOT_COUNTED}",
     re.IGNORECASE,
 )
 """The `97` of `placed in 97`: only where nothing follows that it may count."""

@@ -15,7 +15,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from agent.periods import MONTHS
-from agent.wording import COMMON, FOREIGN, NUMBER_WORDS, STOP, Token, tokens, words
+from agent.wording import COMMON, FOREIGN, NUMBER_WORDS, QUOTED, STOP, Token, tokens, words
 
 if TYPE_CHECKING:  # reading its dictionary takes a tenth of a second, which a question without typos does not need
     from spellchecker import SpellChecker
@@ -43,20 +43,20 @@ _NO_APOSTROPHE = re.compile(
 )
 _LAND = re.compile(r"\b(?P<lead>the|our|all|any|different|distinct|every|which|many) us(?= [a-z]+)")
 _TWO = {"eachother": "each other", "alot": "a lot", "aswell": "as well", "atleast": "at least", "noone": "no one"}
-_QUOTED = re.compile("\"[^\"]*\"|\u201c[^\u201d]*\u201d|(?<!\\w)'[^']+'(?!\\w)")
 
 
 def respelt(question: str, is_known: Callable[[Token], int]) -> str:
     """Write the mistyped everyday words of an English question as they were meant; the rest stays letter for letter.
 
     `is_known` gives for a word how many edits part it from a word of the database; 0 where it is one. A word that
-    is nearer to the database than to everyday English is left as it is. Doing it twice changes nothing.
+    is nearer to the database than to everyday English is left as it is, and so is what stands in quotation marks.
+    Doing it twice changes nothing.
 
     >>> respelt("whcih prodcuts cost mroe then 10, dont ask", lambda token: 1 if token.text == "prodcuts" else 9)
     "which prodcuts cost more than 10, don't ask"
     """
-    found = _LAND.sub(r"\g<lead> US", _apostrophes(question))
-    quoted = [match.span() for match in _QUOTED.finditer(found)]
+    found = _unquoted(question, lambda text: _LAND.sub(r"\g<lead> US", _apostrophes(text, is_known)))
+    quoted = [match.span() for match in QUOTED.finditer(found)]
     all_words = tokens(found)
     latin = [token for token in all_words if token.kind == "latin"]
     if sum(token.text.lower() in FOREIGN and token.folded not in STOP for token in latin) > 1:
@@ -92,10 +92,10 @@ def _meant(token: Token, before: str, is_known: Callable[[Token], int]) -> str |
         return None
     if token.start and not token.text.islower():
         return None
-    if word in _TWO:
-        return _TWO[word]
     edits = is_known(token)
-    if not edits or is_word(word):
+    if edits and word in _TWO:
+        return _TWO[word]
+    if not edits or _often(word):
         return None
     near = _nearest(word)
     return None if near is None or OSA.distance(word, near) > edits else near
@@ -148,10 +148,22 @@ def _dictionary() -> SpellChecker:
     return SpellChecker(language="en")
 
 
-def _apostrophes(question: str) -> str:
-    """`dont` and `whats` as `don't` and `what's`."""
+def _unquoted(question: str, change: Callable[[str], str]) -> str:
+    """Change what stands outside quotation marks."""
+    parts: list[str] = []
+    at = 0
+    for match in QUOTED.finditer(question):
+        parts += [change(question[at : match.start()]), match[0]]
+        at = match.end()
+    return "".join((*parts, change(question[at:])))
+
+
+def _apostrophes(text: str, is_known: Callable[[Token], int]) -> str:
+    """`dont` and `whats` as `don't` and `what's`, where they are no words of the database."""
 
     def put(match: re.Match[str]) -> str:
+        if not all(is_known(token) for token in tokens(match[0])):
+            return match[0]
         return f"{match['verb']}n't" if match["verb"] else f"{match['asks']}'s"
 
-    return _NO_APOSTROPHE.sub(put, question)
+    return _NO_APOSTROPHE.sub(put, text)

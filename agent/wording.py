@@ -20,6 +20,12 @@ _TOKEN = re.compile(
     rf"(?P<number>\d+(?:[.,]\d+)*)|(?P<latin>[{_LATIN}]+)|(?P<other>(?:(?![{_LATIN}])[^\W\d_]|[{_MARKS}])+)"
 )
 
+QUOTED = re.compile(
+    "(?<!\\w)(?:'(?P<a>[^']+)'|\"(?P<b>[^\"]+)\"|\u201c(?P<c>[^\u201d]+)\u201d|\u2018(?P<d>[^\u2019]+)\u2019"
+    "|\u201e(?P<e>[^\u201c\u201d]+)[\u201c\u201d]|\u00ab(?P<f>[^\u00bb]+)\u00bb)(?!\\w)"
+)
+"""A text in quotation marks; what stands between them is the one group that matched."""
+
 
 def words(text: str) -> frozenset[str]:
     """The words of a text, once each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,14 @@ from agent.periods import moments, periods
 from tests.agent.made import open_northwind
 
 HOME = Path(__file__).resolve().parents[2]
+CLINIC = """
+CREATE TABLE Patients (PatientID INTEGER PRIMARY KEY, Name TEXT, Age INTEGER, Country TEXT);
+CREATE TABLE Visits (
+  VisitID INTEGER PRIMARY KEY, PatientID INTEGER REFERENCES Patients(PatientID), Held_on DATE, Cost REAL
+);
+INSERT INTO Patients VALUES (1, 'Una Berg', 78, 'Iceland'), (2, 'Piet Vos', 33, 'Belgium');
+INSERT INTO Visits VALUES (1, 1, '1995-03-04', 80.0), (2, 2, '1998-06-07', 95.5);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +187,44 @@ def test_everyday_words_find_names_where_there_is_no_glossary() -> None:
 def test_pieces_that_are_counted_are_added_up(northwind: Lexicon) -> None:
     question = "Order 10440, how many pieces was that all together?"
     assert predict(question, ground(question, northwind)).kind == "sum"
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
+    path = tmp_path_factory.mktemp("clinic") / "clinic.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(CLINIC)
+    with closing(open_database(str(path))) as database:
+        return Lexicon.build(database.schema, database.facts)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "patients aged from 75 to 90",
+        "patients aged in 75 or in 90",
+        "which patients weigh from 70 to 85 kg",
+        "visits from 70 to 85",  # no date of the database is near
+        "visits that cost in 90 or more",
+        "patients of 97 towns",
+    ],
+)
+def test_two_digits_that_count_something_are_no_year(said: str, clinic: Lexicon) -> None:
+    grounding = ground(said, clinic)
+    assert not grounding.periods
+    assert not any("_on" in condition for condition in grounding.filters)
+
+
+@pytest.mark.parametrize("said", ["In March 45 patients came", "in March, 85 patients or more", "in March 98 visits"])
+def test_a_number_behind_a_month_that_counts_something_is_no_year(said: str) -> None:
+    assert [moment.value for moment in moments(said)] == ["03"]
+
+
+@pytest.mark.parametrize("said", ["visits in 97", "visits from 96 to 97 per month", "visits in 97 or later"])
+def test_two_digits_near_the_dates_of_the_database_are_a_year(said: str, clinic: Lexicon) -> None:
+    assert len(ground(said, clinic).periods) == 1
+
+
+def test_the_german_name_of_a_country_is_not_read_into_english(clinic: Lexicon) -> None:
+    assert not ground("which patients live on an island", clinic).values
+    assert [link.value for link in ground("which patients live in iceland", clinic).values] == ["Iceland"]

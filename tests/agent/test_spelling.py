@@ -46,6 +46,10 @@ def test_mistyped_everyday_words_are_mended(typed: str, meant: str) -> None:
     [
         "bottles on a shelf in a wide lane",  # real words, one letter from everyday ones
         'the client named "mroe"',  # quoted
+        'the song called "Dont stop"',
+        "those named \u2018whcih\u2019, \u201emroe\u201c or \u00abplese\u00bb",
+        "all books about 'the us army'",
+        "problems of lactation after a decease, and throughput of the quartets",  # rare, and right
         "what did Mroe buy",  # a name
         "wie viele Kunden hatten wir nahc 1997",  # not English
         "xq fo ot",  # too short to be sure
@@ -58,6 +62,12 @@ def test_what_may_be_meant_as_it_stands_is_left(typed: str) -> None:
 def test_a_word_nearer_to_the_database_is_left_to_linking() -> None:
     assert respelt("the whice ones", lambda token: 1) != respelt("the whice ones", lambda token: 0)
     assert respelt("the whice ones", lambda token: 0) == "the whice ones"
+
+
+@pytest.mark.parametrize("typed", ["who teaches whats next", "calls of noone", "the song Dont stop"])
+def test_a_word_of_the_database_stays_as_it_is_typed(typed: str) -> None:
+    assert respelt(typed, lambda token: 0) == typed
+    assert respelt(typed, _far) != typed
 
 
 @given(st.text(alphabet="abcdehilmnorstuwy ", max_size=60))
