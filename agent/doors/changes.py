@@ -175,8 +175,13 @@ def _level(query: exp.Expr, dialect: str) -> _Level:
         else (),
         limit=_amount(query, "limit"),
         offset=_amount(query, "offset"),
-        word="" if isinstance(query, exp.Select) else query.key.upper(),
+        word="" if isinstance(query, exp.Select) else _set_word(query),
     )
+
+
+def _set_word(query: exp.Expr) -> str:
+    """How two queries are put together: `UNION`, `UNION ALL`, `EXCEPT` …"""
+    return query.key.upper() + (" ALL" if query.args.get("distinct") is False else "")
 
 
 def _amount(query: exp.Expr, clause: str) -> str:

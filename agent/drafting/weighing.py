@@ -335,7 +335,8 @@ def sole_source(attempt: Attempt) -> str:
 
 
 _NAMING = re.compile(
-    r"""('(?:[^']|'')*')|\s*\bAS\s+(?:"[^"]*"|\w+)|(?:"[^"]*"|\b\w+)\.(?=[\w"])|"|\s+""", re.IGNORECASE
+    r"""('(?:[^']|'')*')|\s*\bAS\s+(?:"[^"]*"|\w+\b)(?!\s*\))|(?:"[^"]*"|\b[^\W\d]\w*)\.(?=[\w"])|"|\s+""",
+    re.IGNORECASE,
 )
 
 
@@ -343,8 +344,10 @@ _NAMING = re.compile(
 def _wording(sql: str) -> str:
     """A query without what it calls its tables and columns, in small letters but for its texts.
 
-    >>> _wording("SELECT COUNT(*) AS n FROM T WHERE T.a = 'X.y'")
-    "select count(*) from t where a = 'X.y'"
+    >>> _wording("SELECT COUNT(*) AS n FROM T WHERE T.a = 'X.y' AND T.b > 1.5")
+    "select count(*) from t where a = 'X.y' and b > 1.5"
+    >>> _wording("SELECT CAST(T.a AS REAL) / 2")
+    'select cast(a as real) / 2'
     """
     parts, since = [], 0
     for match in _NAMING.finditer(sql):

@@ -77,6 +77,9 @@ def test_what_is_shown_and_counted_is_told() -> None:
     )
     assert changes("SELECT n, m FROM t", "SELECT DISTINCT m FROM t") == ("does not show n", "added DISTINCT")
     assert changes("SELECT n, m FROM t", "SELECT m, n FROM t") == ("shows its columns in another order",)
+    assert changes("SELECT n FROM t UNION SELECT n FROM u", "SELECT n FROM t UNION ALL SELECT n FROM u") == (
+        "UNION ALL instead of UNION",
+    )
     assert changes("SELECT n FROM t", "SELECT n FROM t UNION SELECT n FROM u") == (
         "UNION instead of one query",
         "does not show n",

@@ -172,6 +172,18 @@ def test_what_says_something_else_is_no_copy(other: str) -> None:
     assert copied((written_by_model(RESULTS[0], made.sql), made)) == (False, False), "what came first copied nothing"
 
 
+@pytest.mark.parametrize(
+    ("made", "other"),
+    [
+        ("SELECT Name FROM Breads WHERE Price > 1.5", "SELECT Name FROM Breads WHERE Price > 2.5"),
+        ("SELECT CAST(Price AS REAL) FROM Breads", "SELECT CAST(Price AS INTEGER) FROM Breads"),
+    ],
+)
+def test_another_decimal_or_type_is_no_copy(made: str, other: str) -> None:
+    drafts = (replace(adapted(RESULTS[0], 0), sql=made), written_by_model(RESULTS[0], other))
+    assert copied(drafts) == (False, False)
+
+
 def test_an_answer_rests_on_one_episode_where_nothing_else_came_to_it() -> None:
     made = replace(adapted(RESULTS[0], 0), sql="SELECT 1", confidence=0.9)
     copy, own = written_by_model(RESULTS[0], "SELECT 1"), written_by_model(RESULTS[0], "SELECT 2 - 1")
