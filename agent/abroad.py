@@ -94,7 +94,7 @@ birth date: birthday, birthdays, date of birth, dob, born
 hire date: start date, start dates, hiring date, date of hire, joining date, employment date, hired
 required date: due date, due dates, deadline, deadlines, date required
 shipped date: ship date, shipping date, shipping dates, dispatch date, date of shipment
-title: job title, job titles, occupation, profession
+title: job title, job titles
 units in stock: stock, inventory, stock level, stock levels, units on hand
 unit price: price, prices, list price, list prices
 salary: wage, wages, earnings

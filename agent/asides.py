@@ -69,6 +69,12 @@ _POINTS_BACK = re.compile(
     r"supplier|number|employee|client))\b|\A(?:(?!each|every)\w+\W+)*?(?:its|their)\b",
     re.IGNORECASE,
 )
+_NARROWS = re.compile(
+    r"\b(?:only(?! (?:want|need|wish|wonder|ask|know|to)\b)|without|except\w*|exclud\w+|ignor\w+|apart from|other than|"
+    r"who never|that never|leav\w+ out|left out)\b",
+    re.IGNORECASE,
+)
+"""Words that say which rows count, wherever they stand."""
 _FEW = 3
 _LONGEST_SHORT_FORM = 12
 """Characters, with room for one that comes before."""
@@ -78,8 +84,9 @@ def asked(question: str, links: Callable[[str], Iterable[str]]) -> str:
     """What a question asks, without what only leads to it or thanks for it; the question itself where all of it may.
 
     A sentence or clause before the asking goes only if it is talk (`I am planning …`) to which nothing behind it points
-    back and which names nothing that the answer may hang on: a stored value counts as such where none is named behind
-    it. `links` tells what a text names: `value`, `table`, `column` or `term` for each. Doing it twice changes nothing.
+    back and in which nothing stands that the answer may hang on: a word that narrows, or a stored value where none is
+    named behind it. `links` tells what a text names: `value`, `table`, `column` or `term` for each. Doing it twice
+    changes nothing.
 
     >>> asked("Hi there, I'm counting the shelves tonight. How many units are in stock? Thanks!", lambda text: ())
     'How many units are in stock?'
@@ -116,6 +123,8 @@ def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
     if not end or len(text[end:].split()) < _FEW or _POINTS_BACK.search(text[end:]) is not None:
         return 0
     lead = text[:end]
+    if _NARROWS.search(lead) is not None:
+        return 0
     named = set(links(lead)) if not re.search(r"\d", lead) else {"value"}
     return 0 if "value" in named or (named and _FOR.match(lead)) else end
 
@@ -132,7 +141,7 @@ def _is_talk(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) ->
     if sentence.rstrip().endswith("?") or re.search(r"\d", sentence) or _ERRAND.match(sentence) or _clause(sentence):
         return False
     asks = _ASKS.match(rest) is not None or "?" in rest
-    if not asks or _POINTS_BACK.search(rest) is not None:
+    if _NARROWS.search(sentence) is not None or not asks or _POINTS_BACK.search(rest) is not None:
         return False
     return "value" not in links(sentence) or "value" in links(rest)
 

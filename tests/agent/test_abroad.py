@@ -22,6 +22,7 @@ CREATE TABLE Patients (PatientID INTEGER PRIMARY KEY, Name TEXT, Age INTEGER, Co
 CREATE TABLE Visits (
   VisitID INTEGER PRIMARY KEY, PatientID INTEGER REFERENCES Patients(PatientID), Held_on DATE, Cost REAL
 );
+CREATE TABLE Talks (TalkID INTEGER PRIMARY KEY, Title TEXT);
 INSERT INTO Patients VALUES (1, 'Una Berg', 78, 'Iceland'), (2, 'Piet Vos', 33, 'Belgium');
 INSERT INTO Visits VALUES (1, 1, '1995-03-04', 80.0), (2, 2, '1998-06-07', 95.5);
 """
@@ -228,3 +229,7 @@ def test_two_digits_near_the_dates_of_the_database_are_a_year(said: str, clinic:
 def test_the_german_name_of_a_country_is_not_read_into_english(clinic: Lexicon) -> None:
     assert not ground("which patients live on an island", clinic).values
     assert [link.value for link in ground("which patients live in iceland", clinic).values] == ["Iceland"]
+
+
+def test_the_title_of_a_talk_is_nobodys_profession(clinic: Lexicon) -> None:
+    assert "Talks" not in ground("What is the profession of Una Berg?", clinic).named
