@@ -182,7 +182,7 @@ def fit_words(work: Work) -> None:
         if place is None or any(_is_held(node, one) for one in (*work.old.patterns, *work.new.patterns)):
             continue
         around = _AROUND.search(work.then.question[: place.start()])
-        spot = re.search(re.escape(around[0]) + r"(\w[\w.'-]*)", work.now.question) if around else None
+        spot = re.search(re.escape(around[0]) + r"(\w(?:[\w.'-]*\w)?)", work.now.question) if around else None
         if spot is None or spot[1].casefold() in _LITTLE:
             raise Misfit
         if spot[1] != text:
