@@ -10,6 +10,7 @@ from typing import Literal
 from agent.drafting.literals import Column
 from agent.linked import Grounding, Link
 from agent.linking import Lexicon
+from agent.wording import QUOTED
 
 Side = Literal["start", "end", "within"]
 
@@ -20,15 +21,18 @@ _SAYS = re.compile(rf"\b(?:(?P<start>{_STARTS})|(?P<end>{_ENDS})|(?P<within>{_HO
 _FILLER = (
     r"(?:(?:the|a|an|any|word|words|letters?|prefix|suffix|text|string|characters?|of|either|dem|der|das|wort)\s+)*"
 )
-_QUOTED = r"[\"'\u2018\u201c](?P<quoted>[^\"'\u2018\u2019\u201c\u201d]+)[\"'\u2019\u201d]"
-_TEXT = re.compile(rf"\s*{_FILLER}(?:{_QUOTED}|(?P<bare>[^\s,;:?!()\"'.]+))", re.IGNORECASE)
-_MORE = re.compile(rf"\s*(?:,\s*)?(?:\bor\b|\boder\b)\s+{_FILLER}{_QUOTED}", re.IGNORECASE)
+_MARKS = tuple(QUOTED.groupindex)
+_UNNAMED = re.sub(r"\?P<\w+>", "?:", QUOTED.pattern)
+_TEXT = re.compile(
+    rf"\s*{_FILLER}(?:{QUOTED.pattern}|(?P<bare>[^\s,;:?!()\"'.\u201e\u201c\u201d\u2018\u2019\u00ab\u00bb]+))",
+    re.IGNORECASE,
+)
+_MORE = re.compile(rf"\s*(?:,\s*)?(?:\bor\b|\boder\b)\s+{_FILLER}{QUOTED.pattern}", re.IGNORECASE)
 _IN_IT = re.compile(
-    rf"{_QUOTED}(?P<more>(?:\s*(?:,|\bor\b|,\s*or\b)\s*[\"'\u2018\u201c][^\"'\u2018\u2019\u201c\u201d]+[\"'\u2019\u201d])*)"
+    rf"{QUOTED.pattern}(?P<more>(?:\s*(?:,\s*or\b|,|\bor\b)\s*{_UNNAMED})*)"
     r"\s+(?:(?:anywhere|somewhere)\s+)?(?:in|within)\s+(?:the|its|their|his|her)\s+(?:\w+\s+){0,2}?(?P<column>\w+)",
     re.IGNORECASE,
 )
-_EACH_QUOTED = re.compile(_QUOTED)
 _NAME = re.compile(r"(?:full\s+)?names?\Z", re.IGNORECASE)
 _KEY = re.compile(r"(?:codes?|ids?|keys?)\Z", re.IGNORECASE)
 _LAST_WORD = re.compile(r"(\w+)\W*(?:(?:that|which|who|to|is|are|do|does)\W+)*\Z", re.IGNORECASE)
@@ -87,13 +91,12 @@ def _said(grounding: Grounding) -> Iterator[tuple[Side, int, int, list[tuple[str
         first = _TEXT.match(question, match.end())
         if first is None:
             continue
-        name = "quoted" if first["quoted"] else "bare"
-        if name == "bare" and not _may_stand(grounding, side, match.start(), first):
+        if first["bare"] and not _may_stand(grounding, side, match.start(), first):
             continue
-        members = [(first[name], first.start(name), first.end(name))]
+        members = [_member(first)]
         at = first.end()
-        while name == "quoted" and (more := _MORE.match(question, at)):
-            members.append((more["quoted"], more.start("quoted"), more.end("quoted")))
+        while not first["bare"] and (more := _MORE.match(question, at)):
+            members.append(_member(more))
             at = more.end()
         yield side, match.start(), -1, members
     for match in _IN_IT.finditer(question):
@@ -102,11 +105,14 @@ def _said(grounding: Grounding) -> Iterator[tuple[Side, int, int, list[tuple[str
             for one in _SAYS.finditer(question)
         ):
             continue
-        members = [
-            (one["quoted"], one.start("quoted"), one.end("quoted"))
-            for one in _EACH_QUOTED.finditer(question, match.start(), match.end("more"))
-        ]
+        members = [_member(one) for one in QUOTED.finditer(question, match.start(), match.end("more"))]
         yield "within", match.start("column"), match.end("column"), members
+
+
+def _member(found: re.Match[str]) -> tuple[str, int, int]:
+    """The text of a match, which is that in quotation marks or the bare word, with its place."""
+    name = next((mark for mark in _MARKS if found[mark] is not None), "bare")
+    return found[name], found.start(name), found.end(name)
 
 
 def _may_stand(grounding: Grounding, side: Side, at: int, text: re.Match[str]) -> bool:

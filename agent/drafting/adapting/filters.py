@@ -183,7 +183,8 @@ def fit_words(work: Work) -> None:
             continue
         around = _AROUND.search(work.then.question[: place.start()])
         spot = re.search(re.escape(around[0]) + r"(\w(?:[\w.'-]*\w)?)", work.now.question) if around else None
-        if spot is None or spot[1].casefold() in _LITTLE:
+        if spot is None or spot[1].casefold() in _LITTLE or "_" in spot[1]:
+            # `_` stands for any sign in LIKE.
             raise Misfit
         if spot[1] != text:
             literal.replace(exp.Literal.string(literal.name.replace(text, spot[1])))

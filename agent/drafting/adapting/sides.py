@@ -51,6 +51,8 @@ def _asked(work: Work) -> tuple[Column, Column] | None:
     if len(tables) != 2 or len(set(columns)) != 1:
         return None
     home, name = columns[0]
+    if home not in tables:
+        return None
     other = next(table for table in tables if table != home)
     known = [c.name for t in work.schema.tables if t.name == other for c in t.columns]
     named = [c for c in known if c.casefold() == name.casefold()] or [c for c in known if _ends_alike(c, name)]

@@ -23,7 +23,7 @@ from agent.database.reading import Database, open_database
 from agent.database.result import Result
 from agent.database.skeleton import normalise, skeleton
 from agent.drafting.adapting import Adapted, Remembered, adapt, remembered
-from agent.drafting.saying import said
+from agent.drafting.saying import Thing, said
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from memory.episode import Episode
@@ -210,6 +210,12 @@ def test_the_query_gives_what_the_other_question_asks_for(line: Line, asked_abou
             "SELECT boats.name FROM boats JOIN stays USING (boat_id) GROUP BY boat_id HAVING COUNT(*) > 4",
             "Which boats had more than 2 stays of fewer than 5 nights and a fee over 80?",
         ),
+        (
+            "northwind",
+            "Which customers deal with us through somebody with the first name Maria? Company and contact name.",
+            "SELECT CompanyName, ContactName FROM Customers WHERE ContactName LIKE 'Maria %'",
+            "Which customers deal with us through somebody with the first name A_a? Company and contact name.",
+        ),
     ],
 )
 def test_what_has_no_place_in_the_query_gives_none(
@@ -383,3 +389,15 @@ def test_what_a_question_speaks_of_may_be_given(harbour: Asked) -> None:
     asked = harbour.understand("How many boats are sloops?")
     speaks = said(asked.grounding, harbour.lexicon)
     assert adapt(known, asked, lexicon=harbour.lexicon, speaks=speaks) == adapt(known, asked, lexicon=harbour.lexicon)
+
+
+def test_a_column_of_a_third_table_is_on_neither_side_of_two_that_are_held_against_each_other(northwind: Asked) -> None:
+    known = northwind.remember(
+        "Which contact titles occur among customers but not among suppliers?",
+        "SELECT ContactTitle FROM Customers EXCEPT SELECT ContactTitle FROM Suppliers",
+    )
+    asked = northwind.understand("Which cities occur among customers but not among suppliers?")
+    speaks = said(asked.grounding, northwind.lexicon)
+    third = replace(speaks, things=(Thing("Orders", "ShipCity"), Thing("Customers"), Thing("Suppliers")))
+    made = adapt(known, asked, lexicon=northwind.lexicon, speaks=third)
+    assert made is None or made.strain > 0
