@@ -65,6 +65,8 @@ class _Level:
     ties: tuple[_Part, ...] = ()
     conditions: tuple[_Part, ...] = ()
     groups: tuple[_Part, ...] = ()
+    kept: tuple[_Part, ...] = ()
+    windows: tuple[_Part, ...] = ()
     order: tuple[_Part, ...] = ()
     descends: tuple[bool, ...] = ()
     limit: str = ""
@@ -156,19 +158,23 @@ def _level(query: exp.Expr, dialect: str) -> _Level:
         found = query.args.get(clause)
         return tuple(part(meant(node)) for node in found.expressions) if found is not None else ()
 
-    conditions: list[exp.Expr] = []
-    for clause in ("where", "having"):
+    def tests(clause: str) -> tuple[_Part, ...]:
         found = query.args.get(clause)
-        conditions += found.this.flatten() if found is not None and isinstance(found.this, exp.And) else []
-        conditions += [found.this] if found is not None and not isinstance(found.this, exp.And) else []
+        whole = [] if found is None else found.this.flatten() if isinstance(found.this, exp.And) else [found.this]
+        return tuple(part(node.unnest()) for node in whole)
+
+    group = query.args.get("group")
+    all_keys = (_Part("ALL", "ALL", "all", "all", True),) if group is not None and group.args.get("all") else ()
     sources, ties = _sources(query)
     return _Level(
         shown=tuple(map(part, shown)),
         distinct=bool(isinstance(query, exp.Select) and query.args.get("distinct")),
         sources=tuple(_Part(text, text, text.casefold(), text.casefold(), True) for text in sources),
         ties=tuple(replace(tied, text=tied.whole) for tied in map(part, ties)),
-        conditions=tuple(part(node.unnest()) for node in conditions),
-        groups=parts("group"),
+        conditions=tests("where"),
+        kept=tests("having"),
+        groups=parts("group") + all_keys,
+        windows=tuple(_named_window(part(node)) for node in query.args.get("windows") or ()),
         order=parts("order"),
         descends=tuple(bool(key.args.get("desc")) for key in query.args["order"].expressions)
         if query.args.get("order")
@@ -177,6 +183,14 @@ def _level(query: exp.Expr, dialect: str) -> _Level:
         offset=_amount(query, "offset"),
         word="" if isinstance(query, exp.Select) else _set_word(query),
     )
+
+
+def _named_window(found: _Part) -> _Part:
+    """A window as the WINDOW clause writes it."""
+    text, whole, key, whole_key = (
+        text.replace(" OVER ", " AS ", 1) for text in (found.text, found.whole, found.key, found.whole_key)
+    )
+    return _Part(text, whole, key, whole_key, found.settled)
 
 
 def _set_word(query: exp.Expr) -> str:
@@ -278,10 +292,9 @@ def _changed(was: _Level, now: _Level) -> Sequence[str]:
             added="joined on {now}",
             left="not joined on {was}",
         )
-    told += _each(
-        was.conditions, now.conditions, became="{was} became {now}", added="added {now}", left="left out {was}"
-    )
+    told += _tested(was, now)
     told += _list(was.groups, now.groups, "grouped by", "not grouped")
+    told += _each(was.windows, now.windows, became="{was} became {now}", added="added {now}", left="left out {was}")
     turned = _list(was.order, now.order, "sorted by", "not sorted")
     if turned and [one.removesuffix(" DESC") for one in _keys(was.order)] == [
         one.removesuffix(" DESC") for one in _keys(now.order)
@@ -298,6 +311,20 @@ def _changed(was: _Level, now: _Level) -> Sequence[str]:
                 else f"left out {word} {before}"
             )
     return told
+
+
+def _tested(was: _Level, now: _Level) -> list[str]:
+    """How conditions changed; those that only moved between WHERE and HAVING are told as such."""
+    told = []
+    rows, groups = list(now.conditions), list(now.kept)
+    before, after = _missing(was.conditions, rows), _missing(was.kept, groups)
+    to_groups = [one for one in before if not _missing([one], _missing(groups, was.kept))]
+    to_rows = [one for one in after if not _missing([one], _missing(rows, was.conditions))]
+    told += [f"{_short(one)} in HAVING instead of WHERE" for one in to_groups]
+    told += [f"{_short(one)} in WHERE instead of HAVING" for one in to_rows]
+    old = (*_missing(was.conditions, to_groups), *_missing(was.kept, to_rows))
+    new = (*_missing(now.conditions, to_rows), *_missing(now.kept, to_groups))
+    return told + _each(old, new, became="{was} became {now}", added="added {now}", left="left out {was}")
 
 
 def _each(
