@@ -20,6 +20,7 @@ from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_va
 from agent.drafting.adapting.numbers import check_numbers, fit_numbers
 from agent.drafting.adapting.parting import fit_names_shown, show_referred
 from agent.drafting.adapting.rows import fit_direction, fit_limit, fit_offset
+from agent.drafting.adapting.showing import fit_shown
 from agent.drafting.adapting.sources import drop_unused, show_each_once, tables_used
 from agent.drafting.adapting.things import fit_things
 from agent.drafting.adapting.work import Misfit, Remembered, Work
@@ -85,6 +86,7 @@ def _adapted(work: Work) -> Adapted:
     fit_names_shown(work)
     fit_grain(work)
     put_in(work, [*wanted, *work.thresholds])
+    fit_shown(work)
     drop_unused(work, used)
     show_each_once(work, used)
     check_numbers(work)

@@ -28,14 +28,14 @@ def is_parted_by(work: Work, thing: Thing) -> bool:
 
 def is_shown(work: Work, thing: Thing) -> bool:
     """Whether the query shows it or groups by it."""
-    homes = _homes(work, thing)
+    homes = homes_of(work, thing)
     scopes = list(work.tree.find_all(exp.Select))
     shown = [one for scope in scopes for one in scope.expressions]
     grouped = [one for group in work.tree.find_all(exp.Group) for one in group.expressions]
     return any(home_of(one) in homes for one in [*shown, *grouped])
 
 
-def _homes(work: Work, thing: Thing) -> set[Column]:
+def homes_of(work: Work, thing: Thing) -> set[Column]:
     """The columns that stand for it: its own, or those that show a row of it, its key and what refers to that."""
     if thing.column:
         return {(thing.table, thing.column)}
@@ -71,7 +71,7 @@ def drop_group(work: Work, thing: Thing) -> None:
     group = scope.args.get("group") if isinstance(scope, exp.Select) else None
     if group is None or not isinstance(scope, exp.Select) or scope.args.get("having") or scope.args.get("limit"):
         return
-    homes = _homes(work, thing)
+    homes = homes_of(work, thing)
     left = [one for one in group.expressions if home_of(one) not in homes]
     shown = [one for one in scope.expressions if home_of(one) not in homes]
     if len(left) == len(group.expressions) or not shown:
