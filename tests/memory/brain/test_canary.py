@@ -54,6 +54,12 @@ def test_a_canary_that_is_worse_is_hardly_ever_promoted_however_often_it_is_look
     assert words.count("promote") <= 2, words
 
 
+@pytest.mark.parametrize("judged", [50, 1_000, 20_000, 1_000_000])
+def test_a_live_brain_with_a_long_record_does_not_let_a_worse_canary_pass(judged: int) -> None:
+    assert decide(Tally(judged, 0), Tally(80, 20)).word == "roll back"
+    assert decide(Tally(80, 20), Tally(judged, 0)).word == "promote"
+
+
 def test_nothing_is_decided_on_too_few_answers_but_by_many_bad_ones_in_a_row() -> None:
     assert decide(Tally(good=500), Tally(good=FEWEST - 1)).word == "go on"
     assert decide(Tally(good=FEWEST - 1), Tally(good=500)).word == "go on"
