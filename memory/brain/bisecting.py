@@ -84,6 +84,6 @@ def bisect(batches: Sequence[_T], *, is_red: Callable[[Sequence[_T]], bool]) -> 
             green = middle
         yield Probe(number, middle, red == middle, red - green)
     rest = [*batches[: red - 1], *batches[red:]]
-    still = bool(rest) and is_red(rest)
+    still = is_red(rest)
     yield Probe(number + 1, count - 1, still, 1, red - 1)
     return Found(red - 1, not still)

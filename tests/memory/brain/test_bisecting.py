@@ -38,6 +38,17 @@ def test_the_batch_is_found_at_every_position_in_the_promised_number_of_looks(co
         assert [probe.number for probe in probes] == list(range(1, len(probes) + 1))
 
 
+@pytest.mark.parametrize("count", [1, 2, 64])
+def test_each_look_that_is_told_was_taken(count: int) -> None:
+    taken: list[int] = []
+
+    def is_red(some: Sequence[int]) -> bool:
+        taken.append(len(some))
+        return 0 in some
+
+    assert [probe.batches for probe in bisect(range(count), is_red=is_red)] == taken
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 80), st.sets(st.integers(0, 79), min_size=1, max_size=5))
 def test_of_several_the_first_is_found_and_the_others_are_told_of(count: int, red: set[int]) -> None:
