@@ -13,7 +13,8 @@ def erased_since(ledger: Ledger, name: str) -> tuple[str, ...]:
 
     `name` is that of a snapshot that was taken, the start of its hash, or a position.
     """
-    position = int(name) if name.isdigit() else _position(ledger, name)
+    is_position = name.isdigit() and int(name) <= ledger.head()[0]
+    position = int(name) if is_position else _position(ledger, name)
     known: set[str] = set()
     for event in ledger.events(kinds=_STATES, until=position):
         (known.add if event.kind == EventKind.EPISODE_REMEMBERED else known.discard)(event.subject)

@@ -70,7 +70,7 @@ def take(ledger: Ledger, weights: Weights, *, name: str = "", why: str = "") -> 
     """
     position = ledger.head()[0]
     now = read(ledger, weights, until=position)
-    name = name or now.hash[:12]
+    name = name or _short(now.hash)
     if name == LIVE or name.isdigit() or "/" in name or not name.strip() or name.startswith("-"):
         raise SnapshotError(f"A snapshot cannot be called {name!r}. Take a word, like before-night.")
     same = next((one for one in snapshots(ledger) if one.name == name), None)
@@ -103,12 +103,9 @@ def resolve(ledger: Ledger, weights: Weights, name: str) -> Snapshot:
     """
     if name == LIVE:
         return read(ledger, weights)
-    if name.isdigit():
-        newest = ledger.head()[0]
-        if not 1 <= int(name) <= newest:
-            raise SnapshotError(f"Positions of this brain go from 1 to {newest}; {name} is none.")
+    taken, newest = snapshots(ledger), ledger.head()[0]
+    if name.isdigit() and 1 <= int(name) <= newest:
         return read(ledger, weights, until=int(name))
-    taken = snapshots(ledger)
     fitting = [one for one in taken if one.name == name]
     if not fitting and len(name) >= _SHORTEST:
         by_hash = {one.hash: one for one in taken if one.hash.startswith(name.lower())}
@@ -117,12 +114,23 @@ def resolve(ledger: Ledger, weights: Weights, name: str) -> Snapshot:
         raise SnapshotError(f"{len(fitting)} snapshots have a hash that begins with {name}; give more of it.")
     if fitting:
         return read(ledger, weights, until=fitting[0].position)
+    if name.isdigit():
+        raise SnapshotError(f"Positions of this brain go from 1 to {newest}; {name} is none.")
     path = Path(name)
     if path.is_file():
         return read_file(path)
     raise SnapshotError(
         f"No snapshot is called {name}, and there is no such file. List them with: hebbql brain log --snapshots."
     )
+
+
+def _short(hash: str) -> str:
+    """The first twelve digits of a hash, and as many more as tell it from a position.
+
+    >>> _short("5f" * 32), _short("1" * 14 + "a" * 50)
+    ('5f5f5f5f5f5f', '11111111111111a')
+    """
+    return next((hash[:size] for size in range(12, len(hash)) if not hash[:size].isdigit()), f"h{hash}")
 
 
 class _Fold:

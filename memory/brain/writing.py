@@ -63,11 +63,12 @@ def write_edits(
     known = ledger.episode_states()
     erased = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,))}
     erased.update(id for id, state in known.items() if state == "erased")
+    away = erased | _erased_lessons(ledger)
     edits = tuple(edits)
     coming = {edit.key[1] for edit in edits if edit.kind == "episode"}
     barred = tuple(id for id in gone if id not in known and id not in coming)
     back = {edit.key[1] for edit in edits if edit.kind == "episode" and edit.after is not None}
-    edits = tuple(edit for edit in edits if not (edit.after is not None and _names(edit.after, erased)))
+    edits = tuple(edit for edit in edits if not (edit.after is not None and _names(edit.after, away)))
     if edits or barred:
         with ledger.transaction() as entry:
             entry.append(EventKind.BRAIN_CHANGED, subject, {"why": why, "edits": len(edits), "barred": len(barred)})
@@ -77,9 +78,17 @@ def write_edits(
     return Written(edits, tuple(sorted(back & erased)), barred)
 
 
+def _erased_lessons(ledger: Ledger) -> set[str]:
+    """The ids of lessons whose content was erased, and that nobody learned anew since."""
+    away: set[str] = set()
+    for event in ledger.events(kinds=(EventKind.LESSON_LEARNED, EventKind.LESSON_RESOLVED)):
+        (away.add if event.content is None else away.discard)(event.subject)
+    return away
+
+
 def _names(record: Record, ids: set[str]) -> bool:
-    """Whether a record is an erased episode, or a synapse to one."""
-    if record.kind == "episode":
+    """Whether a record is one of these episodes or lessons, or a synapse to one."""
+    if record.kind in ("episode", "lesson"):
         return record.key[1] in ids
     return record.kind == "synapse" and record.body["target"] in ids
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.weights import KeptWeights
 from memory.brain.differences import apply, counted, diff, in_words, worth_telling
 from memory.brain.reading import read, resolve, snapshots, take
-from memory.brain.snapshot import Record, Snapshot, SnapshotError, from_text, of_episode, to_text
+from memory.brain.snapshot import Record, Snapshot, SnapshotError, from_text, of_episode, of_term, to_text
 from memory.brain.writing import make_so
 from memory.ledger import EventKind, Ledger
 from memory.lessons import Lesson, Lessons
@@ -112,6 +112,29 @@ def test_what_was_erased_stays_erased_in_every_snapshot_and_through_a_rollback(
     assert "yachts" not in to_text(read(ledger, weights))
 
 
+def test_no_file_brings_back_the_lesson_of_an_erased_episode_until_it_is_learned_anew(
+    ledger: Ledger, weights: KeptWeights
+) -> None:
+    episode = episode_about("yachts")
+    lesson = Lesson(episode.bucket, episode.masked, episode.question, "SELECT 1", "wrong", episode.sql, "feedback:a1")
+    with ledger.transaction() as entry:
+        entry.remember(episode)
+        Lessons(ledger).learn(entry, lesson)
+    file = from_text(to_text(read(ledger, weights)))
+    with ledger.transaction() as entry:
+        entry.erase(episode.id, "asked for")
+    make_so(ledger, weights, file, why="build")
+    assert "yachts" not in to_text(read(ledger, weights))
+    assert not Lessons(ledger).of(episode.bucket)
+    with ledger.transaction() as entry:
+        assert Lessons(ledger).learn(entry, lesson)
+    learned = read(ledger, weights)
+    with ledger.transaction() as entry:
+        Lessons(ledger).remove(entry, lesson.id, "asked for")
+    make_so(ledger, weights, learned, why="rollback")
+    assert read(ledger, weights).hash == learned.hash
+
+
 @pytest.mark.parametrize("state", ["forgotten", "erased"])
 def test_what_is_gone_in_a_file_is_not_brought_in_by_a_later_pack(
     ledger: Ledger, weights: KeptWeights, state: str
@@ -177,6 +200,16 @@ def test_a_name_that_could_mean_something_else_is_refused(ledger: Ledger, weight
     for name in ("live", "12", "a/b", " ", "-x"):
         with pytest.raises(SnapshotError, match="cannot be called"):
             take(ledger, weights, name=name)
+
+
+def test_a_hash_of_digits_alone_names_a_snapshot_too(ledger: Ledger, weights: KeptWeights) -> None:
+    terms = (Term((f"word {number}",), "", None, (), "person") for number in range(100_000))
+    term = next(one for one in terms if Snapshot.of("harbour", [of_term(one)]).hash[:12].isdigit())
+    SemanticMemory(ledger).teach(term)
+    taken = take(ledger, weights)
+    assert not taken.name.isdigit() and taken.hash.startswith(taken.name)
+    for name in (taken.name, taken.hash[:12]):
+        assert resolve(ledger, weights, name).hash == taken.hash
 
 
 def test_a_name_is_taken_once_unless_nothing_changed(ledger: Ledger, weights: KeptWeights) -> None:
