@@ -62,13 +62,12 @@ def _of_view(view: Table, schema: Schema, tables: Mapping[str, Table], depth: in
 def _of_tree(tree: exp.Expr, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
     from sqlglot import exp
 
-    hidden = {fold(cte.alias) for cte in tree.find_all(exp.CTE)}
     sources: dict[str, list[Table]] = {}
     for node in tree.find_all(exp.Table):
         table = tables.get(fold(node.name))
         if table is None:
             continue
-        if fold(node.name) not in hidden or node.find_ancestor(exp.CTE):
+        if not _is_hidden(node):
             yield fold(table.name), ""
             sources.setdefault(fold(node.alias or node.name), []).append(table)
     everything = [table for known in sources.values() for table in known]
@@ -84,7 +83,7 @@ def _of_tree(tree: exp.Expr, tables: Mapping[str, Table]) -> Iterator[tuple[str,
             yield from _all(sources.get(fold(column.name), []) if not column.table else [])
     for star in tree.find_all(exp.Star):
         if isinstance(star.parent, exp.Select):
-            yield from _all(_beside(star, tables, hidden))
+            yield from _all(_beside(star, tables))
     for join in tree.find_all(exp.Join):
         for name in join.args.get("using") or ():
             yield from _named(name.name, everything)
@@ -92,15 +91,28 @@ def _of_tree(tree: exp.Expr, tables: Mapping[str, Table]) -> Iterator[tuple[str,
             yield from _all(everything)
 
 
-def _beside(star: exp.Expr, tables: Mapping[str, Table], hidden: set[str]) -> list[Table]:
+def _beside(star: exp.Expr, tables: Mapping[str, Table]) -> list[Table]:
     """The tables of the SELECT that a star stands in. Of a subquery or a CTE it shows what that selects."""
     from sqlglot import exp
 
     select = star.find_ancestor(exp.Select)
     parts = [select.args.get("from_"), *(select.args.get("joins") or ())] if select is not None else []
     named = [part.this for part in parts if part is not None and isinstance(part.this, exp.Table)]
-    real = [node for node in named if fold(node.name) not in hidden or node.find_ancestor(exp.CTE)]
-    return [tables[fold(node.name)] for node in real if fold(node.name) in tables]
+    return [tables[fold(node.name)] for node in named if fold(node.name) in tables and not _is_hidden(node)]
+
+
+def _is_hidden(node: exp.Expr) -> bool:
+    """Whether a CTE of a query around it has the name of a table. Inside of a CTE it may still be the table."""
+    from sqlglot import exp
+
+    if node.find_ancestor(exp.CTE):
+        return False
+    around, names = node.parent, set[str]()
+    while around is not None:
+        made = around.args.get("with_")
+        names.update(fold(cte.alias) for cte in (made.expressions if made is not None else ()))
+        around = around.parent
+    return fold(node.name) in names
 
 
 def _named(name: str, tables: list[Table]) -> Iterator[tuple[str, str]]:

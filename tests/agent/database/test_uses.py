@@ -43,6 +43,8 @@ PHONE = ("owners", "phone")
         "SELECT Name FROM Boats JOIN Owners USING (Phone)",
         "SELECT MAX(LENGTH(Phone)) FROM Owners",
         "SELECT Call FROM Contacts",
+        "SELECT Phone FROM Owners WHERE EXISTS (WITH Owners AS (SELECT 1 AS x) SELECT x FROM Owners)",
+        "SELECT * FROM Owners WHERE EXISTS (WITH Owners AS (SELECT 1 AS x) SELECT x FROM Owners)",
         "SELECT Name FROM Boats b WHERE EXISTS (SELECT 1 FROM Owners o WHERE o.OwnerID = b.OwnerID AND Phone > '')",
     ],
 )
