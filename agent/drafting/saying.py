@@ -149,7 +149,7 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         elif link.role == "amount" and link.table and link.column:
             measures.append(canonical(qualified(link.table, link.column, dialect), dialect))
         elif _is_rows(link, single):
-            if link.table and not _is_named(link, grounding, lexicon) and not _qualifies(link, grounding):
+            if link.table and not _is_named(link, grounding, lexicon) and not qualifies(link, grounding):
                 things.append(Thing(link.table))
         elif link.kind in ("column", "term") and link.table and link.column and not _NAME.fullmatch(link.text):
             named = link.column in display(link.table, lexicon)
@@ -270,7 +270,7 @@ def _listed(
         found += [(start, rows.table, column) for column in columns]
         links = [k for k in links if k is not before]
     for link in links:
-        if _is_rows(link, single) and link.table and not _qualifies(link, grounding):
+        if _is_rows(link, single) and link.table and not qualifies(link, grounding):
             whose = any(table == link.table and start < link.start for start, table, _ in found) or any(
                 other.table == link.table and other.column and other.end <= link.start and other.role != "entity"
                 for other in links
@@ -482,7 +482,7 @@ def _says_where(thing: Thing, values: Iterable[Link], grounding: Grounding) -> b
     return False
 
 
-def _qualifies(link: Link, grounding: Grounding) -> bool:
+def qualifies(link: Link, grounding: Grounding) -> bool:
     """Whether a table only says whose column comes next: the `category` of `category description`."""
     after = (other for other in grounding.chosen if other.start >= link.end and other.table == link.table)
     column = next((other for other in after if other.column is not None and other.kind in ("column", "term")), None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.drafting.literals import Column
-from agent.drafting.saying import Thing, canonical, display
+from agent.drafting.saying import Thing, canonical, display, qualifies
 from agent.keys import qualified
 from agent.linked import Grounding, Link
 from agent.linking import Lexicon
@@ -68,7 +68,13 @@ def head_asked(grounding: Grounding, lexicon: Lexicon) -> Head | None:
     question = grounding.question
     match = _HEAD.match(question)
     link = next((k for k in grounding.chosen if match and k.start >= match.end()), None)
-    if match is None or link is None or link.table is None or question[match.end() : link.start].strip() or link.verb:
+    if match is None or link is None or question[match.end() : link.start].strip() or link.verb:
+        return None
+    if link.column is None and qualifies(link, grounding):
+        # `which category description` asks for the description.
+        own = [k for k in grounding.chosen if k.start >= link.end and k.table == link.table and k.column]
+        link = next(k for k in own if k.kind in ("column", "term"))
+    if link.table is None:
         return None
     if link.kind not in ("table", "column", "term") or link.role in ("condition", "measure", "aggregate", "amount"):
         return None

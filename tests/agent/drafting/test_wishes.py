@@ -25,6 +25,7 @@ def lexicon() -> Iterator[Lexicon]:
         ("Which shipper carried order 10700, and when was it shipped?", Thing("Shippers"), False),
         ("Which products cost less than 10? Name and price, please.", Thing("Products"), False),
         ("Which customers ordered in 1996? Each name once.", Thing("Customers"), True),
+        ("What category description does Chai fall under?", Thing("Categories", "Description"), True),
     ],
 )
 def test_the_thing_behind_which_is_told_from_what_comes_with_it(
