@@ -15,10 +15,11 @@ forbidden      one of `text` (words, whatever their case and spaces), `value` (a
                `questions` are asked for it besides those that are made up. `erased = true` wants its bytes gone too.
 structure      one of `never_joined` (two tables or more that no episode uses together), `never_selected` (columns
                `Table.Column` that no episode uses), and `answered` (a kind of question: every bucket of that kind has
-               an episode).
+               an episode; `buckets` is how many there must be at least).
 freshness      `current_schema = true` (no episode of an older schema), `days` (none remembered longer ago), or both.
 coverage       `share` of the buckets that have at least `episodes` verified ones; `of` takes the buckets of one kind of
-               question, `verifiers` counts only what these vouched for.
+               question, `verifiers` counts only what these vouched for, `buckets` is how many there must be at least:
+               a brain that was built from a file knows no other buckets than the file has episodes of.
 contradiction  nothing more: no two episodes answer the same question with queries that give different results.
 
 A key that no kind has, a check without an expectation, a file that cannot be read, one without a check, and a folder
@@ -107,6 +108,7 @@ class Structure(_Check):
     never_joined: list[Words] | None = None
     never_selected: list[ColumnName] | None = None
     answered: Words | None = None
+    buckets: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _expects(self) -> Structure:
@@ -115,6 +117,8 @@ class Structure(_Check):
             raise ValueError("say what must hold with one of never_joined, never_selected and answered")
         if self.never_joined is not None and len({one.casefold() for one in self.never_joined}) < 2:
             raise ValueError("never_joined needs at least two tables")
+        if self.buckets is not None and self.answered is None:
+            raise ValueError("buckets goes with answered; what else a check says counts none")
         if self.never_selected is not None and not self.never_selected:
             raise ValueError("never_selected is empty; name at least one column")
         return self
@@ -142,6 +146,7 @@ class Coverage(_Check):
     episodes: Annotated[int, Field(ge=1)] = 1
     of: Words | None = None
     verifiers: Annotated[list[Words], Field(min_length=1)] | None = None
+    buckets: Annotated[int, Field(ge=1)] = 1
 
 
 class Contradiction(_Check):

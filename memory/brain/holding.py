@@ -68,8 +68,16 @@ def _answered(check: Structure, snapshot: Snapshot, buckets: Mapping[str, str]) 
     wanted = sorted(bucket for bucket, kind in buckets.items() if kind == check.answered)
     empty = [Evidence("buckets", bucket, f"no episode answers this bucket of {check.answered}") for bucket in wanted]
     empty = [one for one in empty if one.id not in held]
-    red = f"there is no bucket of the kind {check.answered}" if not wanted else ""
-    return concluded(check, {"buckets": len(wanted)}, empty, red=red)
+    fewest = check.buckets or 1
+    if len(wanted) < fewest:
+        empty.append(_too_few(wanted, fewest, check.answered))
+    return concluded(check, {"buckets": len(wanted)}, empty)
+
+
+def _too_few(known: Sequence[str], fewest: int, kind: str | None) -> Evidence:
+    """Evidence that buckets are missing of which nobody can tell any more that they were there."""
+    told = f"{len(known)} are known{f' of the kind {kind}' if kind else ''}; there must be {fewest} at least"
+    return Evidence("buckets", kind or "", told)
 
 
 def freshness(check: Freshness, snapshot: Snapshot, *, schema: str, now: float) -> Checked:
@@ -101,7 +109,10 @@ def coverage(check: Coverage, snapshot: Snapshot, *, buckets: Mapping[str, str])
     short = [bucket for bucket in wanted if counted[bucket] < check.episodes]
     reached = len(wanted) - len(short)
     told = f"{reached} of {len(wanted)} buckets have {check.episodes} verified episodes or more"
-    if wanted and reached < check.share * len(wanted):
+    if len(wanted) < check.buckets:
+        few = _too_few(wanted, check.buckets, check.of)
+        return concluded(check, {"buckets": len(wanted)}, [few], red=few.line)
+    if reached < check.share * len(wanted):
         evidence = [Evidence("buckets", bucket, f"{counted[bucket]} verified episodes") for bucket in short]
         return concluded(check, {"buckets": len(wanted)}, evidence, red=f"{told}; wanted are {check.share:.0%}")
     return concluded(check, {"buckets": len(wanted)}, [], green=told)

@@ -158,6 +158,8 @@ HEAD = '[[check]]\nname = "x"\nkind = '
         (HEAD + '"coverage"\nshare = 90', "x.share", ""),
         (HEAD + '"coverage"\nshare = 0.5\nepisodes = 0', "x.episodes", ""),
         (HEAD + '"coverage"\nshare = 0.5\nverifiers = []', "x.verifiers", ""),
+        (HEAD + '"coverage"\nshare = 0.5\nbuckets = 0', "x.buckets", ""),
+        (HEAD + '"structure"\nnever_selected = ["A.b"]\nbuckets = 1', "x", "buckets goes with answered"),
         (HEAD + '"contradiction"\nsql = "SELECT 1"', "x.sql", "no such key"),
         (HEAD + '"must-know"\nquestion = "q?"\nrows = [[1]]', "x.kind", "must be one of"),
         ('[[check]]\nname = "x"', "x.kind", "must be one of"),

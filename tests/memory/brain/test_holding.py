@@ -97,6 +97,18 @@ def test_every_bucket_of_a_kind_needs_an_episode_also_one_that_has_lost_its_last
     assert not built(brain(BOATS), known, answered="cuont").ok
 
 
+def test_a_brain_that_never_heard_of_a_bucket_is_red_where_more_must_be_known() -> None:
+    """One that is built from a file without the episodes of a bucket does not know that there was one."""
+    known = {"b1": "count", "b2": "list"}
+    held = brain(BOATS, OWNERS)
+    for buckets, ok in ((1, True), (2, False)):
+        answered = Structure(kind="structure", name="x", answered="count", buckets=buckets)
+        assert structure(answered, held, used=used, schema=SCHEMA, buckets=known).ok is ok
+    for buckets, ok in ((2, True), (3, False)):
+        check = Coverage(kind="coverage", name="x", share=1.0, buckets=buckets)
+        assert coverage(check, held, buckets=known).ok is ok
+
+
 def test_an_episode_of_an_older_schema_or_too_old_or_from_the_future_is_not_fresh() -> None:
     by_schema = Freshness(kind="freshness", name="x", current_schema=True)
     by_days = Freshness(kind="freshness", name="x", days=30)
