@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.database.comparing import same
+from agent.database.guard import parse_query
 from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Result
 from agent.database.uses import used
 from agent.journal import Unwritten
@@ -210,10 +211,15 @@ class _Reader:
         first, second = self._run(one), self._run(other)
         if isinstance(first, str) or isinstance(second, str):
             return f"cannot be compared ({first if isinstance(first, str) else second})"
-        ordered = all(" ORDER BY " in sql.upper().rpartition(")")[2] for sql in (one, other))
+        ordered = self._sorts(one) and self._sorts(other)
         if same(first, second, ordered=ordered):
             return ""
-        return f"gives {len(first.rows)} and {len(second.rows)} rows, which are not the same"
+        told = f"gives {len(first.rows)} and {len(second.rows)} rows, which are not the same"
+        return f"{told}, or not in the same order" if ordered else told
+
+    def _sorts(self, sql: str) -> bool:
+        """Whether a query says in which order its rows come."""
+        return parse_query(sql, self.app.schema.dialect).args.get("order") is not None
 
     def _run(self, sql: str) -> Result | str:
         try:

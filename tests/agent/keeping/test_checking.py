@@ -111,6 +111,16 @@ def test_two_episodes_of_one_question_that_differ_contradict_whatever_their_buck
     assert not told.ok and all(str(wrong.id) in one.id for one in told.evidence)
 
 
+def test_two_episodes_that_give_the_same_rows_in_another_order_contradict_where_both_ask_for_one(
+    app: App, checks: Path
+) -> None:
+    sql = "SELECT BoatID FROM Trips WHERE Nights = 4 ORDER BY ABS(BoatID)"
+    remember(app, "batch:up", "Rank the boats with four nights", sql)
+    other = remember(app, "batch:down", "Rank the boats with four nights.", f"{sql} DESC")
+    told = ran(app, checks, '[[check]]\nkind = "contradiction"\nname = "agreed"')["agreed"]
+    assert not told.ok and str(other.id) in told.evidence[0].id and "order" in told.evidence[0].line
+
+
 def test_structure_freshness_and_coverage_are_of_the_brain_as_it_is(app: App, checks: Path) -> None:
     text = """
 [[check]]
