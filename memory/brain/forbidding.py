@@ -157,10 +157,8 @@ def first(count: int, questions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    yield text
     composed = unicodedata.normalize("NFKC", text)
-    if composed != text:
-        yield composed
+    yield from dict.fromkeys((text, composed, composed.casefold()))
 
 
 def _said(words: str) -> bytes:

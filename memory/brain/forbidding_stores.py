@@ -95,7 +95,10 @@ def lessons(ledger: Ledger) -> Iterator[Held]:
 
 
 def terms(ledger: Ledger) -> Iterator[Held]:
-    """The terms of the glossary that hold a name, by their events or by the table of names."""
+    """The terms of the glossary that hold a name, by their events or by the table of names.
+
+    An expression is told as a query too: it uses columns as one does.
+    """
     taught: dict[int, Any] = {}
     holders: dict[str, int] = {}
     for event in ledger.events(kinds=(EventKind.TERM_TAUGHT, EventKind.TERM_DROPPED)):
@@ -112,7 +115,18 @@ def terms(ledger: Ledger) -> Iterator[Held]:
     for position in sorted({*holders.values(), *listed.values()}):
         names = [name for name, at in (*holders.items(), *listed.items()) if at == position]
         told = {**taught.get(position, {}), "names": sorted(set(names))}
-        yield Held(f"position {position}", tuple(leaves(told)))
+        query = [_as_query(told)] if told.get("expression") else []
+        yield Held(f"position {position}", (*leaves(told), *query))
+
+
+def _as_query(term: Mapping[str, Any]) -> str:
+    """The expression of a term as the query that it was checked as.
+
+    >>> _as_query({"expression": "SUM(Catch.Kilos)", "tables": ["Catch"]})
+    'SELECT SUM(Catch.Kilos) FROM "Catch"'
+    """
+    tables = ", ".join('"' + str(name).replace('"', '""') + '"' for name in term["tables"])
+    return f"SELECT {term['expression']} FROM {tables}"
 
 
 def masked_questions(ledger: Ledger) -> Iterator[Held]:

@@ -11,11 +11,15 @@ import pytest
 
 from memory.brain.checks import Forbidden
 from memory.brain.forbidding import Held, Needle, found_in, leaves
+from memory.brain.forbidding_stores import terms
+from memory.ledger import Ledger
+from memory.semantic import SemanticMemory, Term
 
 
 def used(sql: str) -> frozenset[tuple[str, str]] | None:
-    """A reader of two queries, that stands for one of any."""
+    """A reader of three queries, that stands for one of any."""
     return {
+        'SELECT MAX(Staff.HomePhone) FROM "Staff"': frozenset({("staff", ""), ("staff", "homephone")}),
         "SELECT s.HomePhone FROM Staff s": frozenset({("staff", ""), ("staff", "homephone")}),
         "SELECT b.HomePhone FROM Boats b": frozenset({("boats", ""), ("boats", "homephone")}),
     }.get(sql)
@@ -30,6 +34,7 @@ def needle(**what: str) -> Needle:
     [
         ("text", "Rio de Janeiro", "who lives in rio  DE\n janeiro?"),
         ("text", "Straße", "in der STRASSE"),
+        ("text", "STRASSE", "in der Straße"),
         ("text", "Café", "the Cafe\u0301 there"),
         ("text", "O'Hara", "WHERE Name = 'O''Hara'"),
         ("text", "O'Hara", "what did O\u2019Hara buy"),
@@ -94,6 +99,14 @@ def test_a_value_is_found_where_rows_of_a_database_follow_each_other_without_a_s
         connection.execute("CREATE TABLE t (a TEXT, b TEXT)")
         connection.execute("INSERT INTO t VALUES ('in Veere', 'how many boats')")
     assert needle(value="Veere").in_bytes(path.read_bytes())
+
+
+def test_the_expression_of_a_term_uses_a_column_as_a_query_does(ledger: Ledger) -> None:
+    SemanticMemory(ledger).teach(Term(("call",), "", "MAX(Staff.HomePhone)", ("Staff",), "person"))
+    SemanticMemory(ledger).teach(Term(("staff",), "Who works here.", None, ("Staff",), "person"))
+    looked, evidence = found_in("glossary", terms(ledger), needle(column="Staff.HomePhone"))
+    assert looked == 2 and len(evidence) == 1 and "HomePhone" in evidence[0].line
+    assert not found_in("glossary", terms(ledger), needle(column="Boats.HomePhone"))[1]
 
 
 def test_leaves_give_every_text_however_deep() -> None:
