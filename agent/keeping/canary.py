@@ -109,14 +109,18 @@ class Canaries:
         return found
 
     def running(self) -> Begun | None:
-        """The canary that runs, or None."""
+        """The canary that runs, or None. One whose promotion was made by a process that was killed then is ended."""
         begun = self._newest()
         if begun is None or any(self.app.ledger.events(kinds=(EventKind.CANARY_ENDED,), subject=begun.id)):
+            return None
+        if self._is_promoted(begun):
+            self._end(begun, "promoted", decide(*self._tallies(begun)).why)
             return None
         return begun
 
     def status(self) -> CanaryStatus | None:
         """How the newest canary stands or ended; None where there never was one. Raises SnapshotError."""
+        self.running()
         begun = self._newest()
         if begun is None:
             return None
@@ -176,12 +180,16 @@ class Canaries:
         return self.status()
 
     def _promote(self, begun: Begun) -> None:
-        """Make the candidate's edits on the live brain. Once: a process may have been killed before it could say so."""
+        """Make the candidate's edits on the live brain, once."""
         app = self.app
-        if any(app.ledger.events(kinds=(EventKind.BRAIN_CHANGED,), subject=begun.id)):
+        if self._is_promoted(begun):
             return
         app.versions.take(f"{begun.id}-before", why="what a canary takes the place of")
         write_edits(app.ledger, app.versions.weights, self._edits(begun), why="canary promoted", subject=begun.id)
+
+    def _is_promoted(self, begun: Begun) -> bool:
+        """Whether its edits were made on the live brain. A process may have been killed before it could say so."""
+        return any(self.app.ledger.events(kinds=(EventKind.BRAIN_CHANGED,), subject=begun.id))
 
     def _end(self, begun: Begun, outcome: str, why: str) -> None:
         live, canary = self._tallies(begun)

@@ -109,6 +109,10 @@ def test_a_promotion_that_was_killed_before_it_was_written_down_is_not_made_twic
         once = app.versions.live.hash
         app.canaries._promote(begun)
         assert app.versions.live.hash == once
+        assert app.canaries.stop() is None, "what was promoted cannot be stopped any more"
+        assert not app.canaries.takes(ASKED)
+        status = app.canaries.status()
+        assert status and status.ended == "promoted"
 
 
 def test_a_file_is_tried_where_it_lies_and_one_that_changed_ends_the_canary(settings: Settings, tmp_path: Path) -> None:
