@@ -105,6 +105,10 @@ vehicle: car, cars
 """
 
 
+OF_PEOPLE = frozenset({"title", "reports to", "hire date", "manager"})
+"""Schema words whose everyday words are those of people: the title of a book is nobody's job title."""
+
+
 @lru_cache(maxsize=1)
 def _read() -> tuple[tuple[str, tuple[str, ...]], ...]:
     lines = (line.partition(": ") for line in (_NAMES + _EVERYDAY).split("\n") if line)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from agent.wording import STOP, fold, is_plural, words
+
 _GREETING = re.compile(
     r"(?:\s*(?:hi|hello|hey|hiya|good (?:morning|afternoon|evening|day)|dear (?:all|team|colleagues)|greetings|hallo|"
     r"guten (?:tag|morgen|abend)|moin|\uc548\ub155\ud558\uc138\uc694)"
@@ -75,6 +77,19 @@ _NARROWS = re.compile(
     re.IGNORECASE,
 )
 """Words that say which rows count, wherever they stand."""
+SCOPE = re.compile(
+    r"\b(?:look(?:ing|ed)? (?:only |just )?(?:at|into)|interested in|car(?:e|ing) (?:only |just )?about|"
+    r"focus(?:s?ing|s?ed)? (?:only |just )?on|deal(?:ing)? with|talk(?:ing)? about|speak(?:ing)? (?:of|about)|"
+    r"concerned (?:with|about)|think(?:ing)? (?:of|about))\s+(?P<what>[^.?!:;,]+)",
+    re.IGNORECASE,
+)
+"""Talk that says which rows it is about: `We are looking at women`."""
+_COURTESY = re.compile(r"\b(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Herr|Frau)\b\.?(?=\s+[A-Z\u00c0-\u00dc])")
+_HOW_MANY = re.compile(r"\bhow many\b", re.IGNORECASE)
+_WHICH_ALONE = re.compile(r"\bwhich (?:ones?\b|of (?:them|these|those)\b)", re.IGNORECASE)
+_THERE_WAS = re.compile(r"there['\u2019]?s?\b", re.IGNORECASE)
+_BEFORE_NOUN = words("of the our their your other more such different new old")
+"""Little words between `how many` and the noun that it counts."""
 _FEW = 3
 _LONGEST_SHORT_FORM = 12
 """Characters, with room for one that comes before."""
@@ -117,16 +132,37 @@ def _last_mark(text: str) -> str:
 def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
     """The length of the sentence or clause of talk that a text begins with; 0 where it begins with the asking."""
     first = next((m.end() for m in _BREAK.finditer(text) if not _is_abbreviated(text[: m.start() + 1])), 0)
-    if first and _is_talk(text[:first], text[first:], links):
+    if (
+        first
+        and _is_talk(text[:first], text[first:], links)
+        and not _names_the_value(text[:first], text[first:], links)
+    ):
         return first
     end = _clause(text[:first] if first else text)
-    if not end or len(text[end:].split()) < _FEW or _POINTS_BACK.search(text[end:]) is not None:
+    if not end or len(text[end:].split()) < _FEW or _points_back(text[end:]):
         return 0
-    lead = text[:end]
-    if _NARROWS.search(lead) is not None:
+    lead = _COURTESY.sub("", text[:end])
+    if _NARROWS.search(lead) is not None or _tells_scope(lead, links):
         return 0
     named = set(links(lead)) if not re.search(r"\d", lead) else {"value"}
     return 0 if "value" in named or (named and _FOR.match(lead)) else end
+
+
+def talk_kept(question: str, links: Callable[[str], Iterable[str]]) -> int:
+    """The length of the sentence of talk that a question begins with only as no other value is named behind it.
+
+    >>> talk_kept("I was told that Rye is fine. How many loaves are there?", lambda t: ("value",) * ("Rye" in t))
+    29
+    """
+    first = next((m.end() for m in _BREAK.finditer(question) if not _is_abbreviated(question[: m.start() + 1])), 0)
+    if not first or not _is_talk(question[:first], question[first:], links) or SCOPE.search(question[:first]):
+        return 0
+    return first if _names_the_value(question[:first], question[first:], links) else 0
+
+
+def _names_the_value(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) -> bool:
+    """Whether talk names a stored value, which a courtesy title is not, and what stands behind it names none."""
+    return "value" in links(_COURTESY.sub("", sentence)) and "value" not in links(rest)
 
 
 def _is_abbreviated(text: str) -> bool:
@@ -141,9 +177,31 @@ def _is_talk(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) ->
     if sentence.rstrip().endswith("?") or re.search(r"\d", sentence) or _ERRAND.match(sentence) or _clause(sentence):
         return False
     asks = _ASKS.match(rest) is not None or "?" in rest
-    if _NARROWS.search(sentence) is not None or not asks or _POINTS_BACK.search(rest) is not None:
+    if _NARROWS.search(sentence) is not None or not asks or _points_back(rest) or _tells_scope(sentence, links):
         return False
-    return "value" not in links(sentence) or "value" in links(rest)
+    return _THERE_WAS.match(sentence) is None or bool({"table", "term"} & set(links(rest)))
+
+
+def _points_back(text: str) -> bool:
+    """Whether what is asked is told by what stands before it: `they`, or `how many` of nothing that is named."""
+    if _POINTS_BACK.search(text) is not None or _WHICH_ALONE.search(text) is not None:
+        return True
+    counts = _HOW_MANY.search(text)
+    if counts is None or any(is_plural(fold(word)) for word in re.findall(r"\w+", text[: counts.start()])):
+        return False
+    for word in re.findall(r"[\w-]+", text[counts.end() :]):
+        said = fold(word)
+        if is_plural(said):
+            return said in STOP
+        if said in STOP and said not in _BEFORE_NOUN:
+            return True
+    return True
+
+
+def _tells_scope(talk: str, links: Callable[[str], Iterable[str]]) -> bool:
+    """Whether talk says which rows it is about in words that name nothing: `women`, but not `the suppliers again`."""
+    scope = SCOPE.search(talk)
+    return scope is not None and not links(scope["what"])
 
 
 def _clause(text: str) -> int:

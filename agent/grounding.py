@@ -61,6 +61,9 @@ _DONE_AT = words(
 _NEAR_VERB = 4
 _HOW_MANY = "\uba87"
 _TAKEN_AS_ROWS = 4
+_TIME_LEADS = words("in on at during since last this until by from over within about some around there we only")
+_ASKING = words("which what who list show give name find tell display return get top best")
+_TELLING = words("was were are is had has have did came went left died got began took stayed arrived")
 _BARE_YEAR = re.compile(r"\d\d")
 _BEFORE_YEAR = re.compile(r"(?P<said>\w+(?:ed|ing))\s+(?:in|from|before|after|until|since)\s+\Z", re.IGNORECASE)
 _BETWEEN_YEARS = re.compile(r"\s*(?:,|and|or|to|until|-|\u2013)\s*(?:in\s+)?")
@@ -228,6 +231,8 @@ class _Reading:
             ahead = self.words[place + 1 : place + 1 + _TAKEN_AS_ROWS]
             if ahead and (is_unit(ahead[0]) or (ahead[0].start == word.end and ahead[0].folded in _ORDINAL_END)):
                 continue
+            if self._is_told(place):
+                continue
             leads = place > 0 and re.fullmatch(SUPERLATIVE, self.words[place - 1].folded) is not None
             followed = any(re.fullmatch(SUPERLATIVE, other.folded) for other in ahead[:2])
             counted = any(self._plural_at(place + 1 + step) for step in range(len(ahead)))
@@ -242,6 +247,21 @@ class _Reading:
         if extreme is None:
             return None, 1 if other is not None else None, direction
         return None, None if self._asks_for_several(extreme) else 1, direction
+
+    def _is_told(self, place: int) -> bool:
+        """Whether a number counts the subject of what is told: `45 patients were admitted`, `50 patients came`."""
+        here = self.words[place]
+        first = max((m.end() for m in _NEW_SENTENCE.finditer(self.question, 0, here.start)), default=0)
+        before = [word.folded for word in self.words if first <= word.start < here.start]
+        last = _NEW_SENTENCE.search(self.question, here.end)
+        behind = [w for w in self.words[place + 1 :] if last is None or w.start < last.start()]
+        at = next((step for step, word in enumerate(behind[:_TAKEN_AS_ROWS]) if is_plural(word.folded)), None)
+        if at is None or at + 1 >= len(behind) or (before and before[0] not in _TIME_LEADS):
+            return False
+        if any(re.fullmatch(SUPERLATIVE, word.folded) for word in behind) or set(before) & _ASKING:
+            return False
+        verb = behind[at + 1].folded
+        return verb in _TELLING or (bool(before) and verb.endswith("ed"))
 
     def _asks_for_several(self, extreme: re.Match[str]) -> bool:
         """`best customers`, `which products … the most`: several rows, how many is not said."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from agent.abroad import country_abroad, names_abroad
+from agent.abroad import OF_PEOPLE, country_abroad, names_abroad
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
 from agent.spelling import is_word
@@ -52,6 +52,35 @@ _TRADED = frozenset({"bu", "sell"})
 """What one buys another sells: `pieces` that were ordered are the pieces that were sold."""
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
+_PART_OF_NAME = frozenset(map(stem, ("first", "last", "given", "family", "middle", "nick", "sur", "fore", "maiden")))
+_OF_PERSONS = frozenset(
+    map(stem, ("firstname", "lastname", "surname", "forename", "nickname", "fname", "lname", "vorname", "nachname"))
+)
+_PERSONAL = frozenset(
+    map(
+        stem,
+        (
+            "birth",
+            "birthday",
+            "born",
+            "gender",
+            "sex",
+            "salary",
+            "wage",
+            "employee",
+            "staff",
+            "person",
+            "people",
+            "worker",
+            "teacher",
+            "doctor",
+            "nurse",
+            "crew",
+            "member",
+            "contact",
+        ),
+    )
+)
 _COLUMN_ONLY = re.compile(r'\s*("(?:[^"]|"")+"|\w+)\s*\.\s*("(?:[^"]|"")+"|\w+)\s*\Z')
 _AMOUNT_TYPE = re.compile(r"int|real|num|dec|float|double|money", re.IGNORECASE)
 _CONDITION = re.compile(r"[<>=]|\b(?:IS|IN|LIKE|EXISTS|BETWEEN)\b", re.IGNORECASE)
@@ -123,6 +152,7 @@ class Lexicon:
         self.naming = self._index_values()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
         self._index_glossary()
+        self._people = frozenset(self._tables_of_people())
         self._index_abroad()
         self.date_columns = tuple(self._date_columns())
         self.amounts = frozenset(self._amounts())
@@ -281,9 +311,16 @@ class Lexicon:
             if word.folded in COMMON or (len(word.folded) < 4 and word.kind != "other"):
                 values = [m for m in values if _as_written(word, m.value or "")]
         written = " ".join(word.text for word in words)
+        if len(words) == 1 and folded not in self._values and words[0].text.islower():
+            values = [m for m in values if not self._is_personal(m)]
         exact = [m for m in values if " ".join(t.text for t in tokens(m.value or "")) == written]
         loose = [m for m in values if (m.table, m.column) not in self._codes]
         return tuple(exact or loose or values)
+
+    def _is_personal(self, meaning: Meaning) -> bool:
+        """Whether a value is a part of somebody's name: `Bill` of `first_name`, which `bills` are not."""
+        said = self.column_words.get((meaning.table, meaning.column or ""), frozenset())
+        return bool(said & _OF_PERSONS) or bool(said & _PART_OF_NAME and said & _NAMING_WORDS)
 
     def class_of(self, meaning: Meaning) -> TermClass | Literal[""]:
         """What a term stands for; empty for what is no term."""
@@ -410,6 +447,8 @@ class Lexicon:
         for english, others in names_abroad():
             stems, _ = _keys(tokens(english))
             meanings = [m for m in self._names.get(stems, ()) if m.term is None or self.class_of(m) == "entity"]
+            if english in OF_PEOPLE:
+                meanings = [m for m in meanings if m.term is not None or m.table in self._people]
             for other in others:
                 words = tokens(other)
                 key, folded = _keys(words)
@@ -424,6 +463,14 @@ class Lexicon:
                     _, folded = _keys(tokens(other))
                     kept = self._values.setdefault(folded, [])
                     kept += [meaning for meaning in self._values[name] if meaning not in kept]
+
+    def _tables_of_people(self) -> Iterable[str]:
+        """The tables that tell of persons: a first or last name, a birth, a salary, or a name for those who work."""
+        for table in self.schema.tables:
+            said = {token.stem for column in table.columns for token in name_tokens(column.name)}
+            own = {token.stem for token in name_tokens(table.name)}
+            if said & _OF_PERSONS or (said & _PART_OF_NAME and said & _NAMING_WORDS) or (said | own) & _PERSONAL:
+                yield table.name
 
     def _as_stored(self, table: str, column: str) -> tuple[str, str | None]:
         """A table and column as the schema writes them; the names themselves when it has no such column."""

@@ -22,8 +22,10 @@ CREATE TABLE Patients (PatientID INTEGER PRIMARY KEY, Name TEXT, Age INTEGER, Co
 CREATE TABLE Visits (
   VisitID INTEGER PRIMARY KEY, PatientID INTEGER REFERENCES Patients(PatientID), Held_on DATE, Cost REAL
 );
-CREATE TABLE Talks (TalkID INTEGER PRIMARY KEY, Title TEXT);
+CREATE TABLE Talks (TalkID INTEGER PRIMARY KEY, Title TEXT, Manager TEXT);
+CREATE TABLE Doctors (DoctorID INTEGER PRIMARY KEY, First_name TEXT, Last_name TEXT, Title TEXT);
 INSERT INTO Patients VALUES (1, 'Una Berg', 78, 'Iceland'), (2, 'Piet Vos', 33, 'Belgium');
+INSERT INTO Doctors VALUES (1, 'Bill', 'Stone', 'surgeon'), (2, 'Ada', 'Cook', 'nurse');
 INSERT INTO Visits VALUES (1, 1, '1995-03-04', 80.0), (2, 2, '1998-06-07', 95.5);
 """
 
@@ -233,3 +235,41 @@ def test_the_german_name_of_a_country_is_not_read_into_english(clinic: Lexicon) 
 
 def test_the_title_of_a_talk_is_nobodys_profession(clinic: Lexicon) -> None:
     assert "Talks" not in ground("What is the profession of Una Berg?", clinic).named
+
+
+@pytest.mark.parametrize("said", ["job title", "boss", "supervisors"])
+def test_a_word_of_people_names_no_column_of_things(said: str, clinic: Lexicon) -> None:
+    assert "Talks" not in ground(f"Give me the {said} please", clinic).named
+
+
+def test_a_word_of_people_names_the_column_of_those_it_is_about(clinic: Lexicon) -> None:
+    assert ground("Give me the job title of everybody", clinic).named == ("Doctors",)
+
+
+@pytest.mark.parametrize(
+    ("plural", "name"), [("How many bills were paid?", "What did Bill do"), ("Which cooks left?", "Where is Cook?")]
+)
+def test_a_plural_in_small_letters_is_nobodys_name(plural: str, name: str, clinic: Lexicon) -> None:
+    assert not ground(plural, clinic).values
+    assert len(ground(name, clinic).values) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In March 45 patients were admitted",
+        "In the first quarter 50 patients came. How many visits cost over 100?",
+        "Here is the news. 45 patients were admitted. How many visits cost over 100?",
+        "In March 45 patients visited",
+    ],
+)
+def test_a_number_of_those_of_whom_something_is_told_is_no_number_of_rows(said: str, clinic: Lexicon) -> None:
+    assert ground(said, clinic).limit is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Which 5 patients were here last?", "Show 5 patients", "5 patients with most visits", "In May show 5 visits"],
+)
+def test_a_number_of_those_who_are_asked_for_is_one_of_rows(said: str, clinic: Lexicon) -> None:
+    assert ground(said, clinic).limit == 5

@@ -43,6 +43,7 @@ ENGLISH: tuple[tuple[str, Rule], ...] = (
     ("made up", madeup.made_up),
     ("value", values.wordings),
     ("unsaid", unsaid.unsaid),
+    ("value", unsaid.in_talk),
     ("time", unsaid.times_of_week),
     ("condition", unsaid.owned),
     ("comparison", numbers.comparisons),

@@ -9,6 +9,7 @@ from functools import lru_cache
 from rapidfuzz.distance import OSA
 from sqlglot import exp
 
+from agent.asides import SCOPE, talk_kept
 from agent.drafting.covering.case import Case, name_of
 from agent.drafting.literals import Column
 from agent.linked import Link
@@ -35,6 +36,7 @@ _MADE = words(
 _COMMON_BUT_NARROW = words("returned paid")
 _DONE = words("lost won broken stolen kept given written known made sent cut")
 _BE = words("was were is are been being be got")
+_OWNER = re.compile("(?:['\u2019]s?|s['\u2019])\\s+")
 _BETWEEN_BE = words("not ever never also still yet already actually")
 _AFTER = words("in on at during this last since between before after until to from within and or there per")
 _WHICH_KIND = words("in with without via using through from by on")
@@ -70,9 +72,19 @@ def unsaid(case: Case) -> Iterator[str]:
     (`orders were cancelled`), behind a preposition at the end (`in bags`). Verbs and words of showing do not.
     """
     loose = [(word, place) for place, word in enumerate(_words(case)) if _is_loose(case, word)]
-    narrowing = [word for word, place in loose if _narrows(case, place)]
+    narrowing = [word for word, place in loose if _narrows(case, place) or _is_owned(case, place)]
+    narrowing += _in_scope(case)
     if narrowing and not any(_stands_for(case, word) for word in narrowing) and not _holds_more(case):
         yield f"nothing in the query stands for {narrowing[0].text!r} of the question"
+
+
+def in_talk(case: Case) -> Iterator[str]:
+    """A value that only leads to the question may be nothing to look for: `I was told that Oncology has beds.`"""
+    end = talk_kept(case.question, case.lexicon.kinds_in)
+    for link in case.grounding.chosen:
+        if link.kind == "value" and link.value is not None and link.end <= end:
+            yield f"{link.text!r} stands only in what leads to the question"
+            return
 
 
 def times_of_week(case: Case) -> Iterator[str]:
@@ -161,7 +173,7 @@ def _narrows(case: Case, place: int) -> bool:
     all_words = _words(case)
     word = all_words[place]
     before, after = _neighbours(case, all_words, place)
-    ends = after is None or after.folded in _AFTER or after.kind == "number" or _is_time(case, after)
+    ends = after is None or after.folded in _AFTER | _BE or after.kind == "number" or _is_time(case, after)
     lead = before.folded if before is not None else ""
     said_of = _linked(case, before) if before is not None and before.folded not in STOP else None
     common = word.folded in _COMMON_BUT_NARROW
@@ -185,9 +197,31 @@ def _narrows(case: Case, place: int) -> bool:
         return True
     if lead in _OWNERS and participle and at > 0 and all_words[at - 1].folded in _HAD:
         return True
+    while at > 0 and all_words[at].text in case.grounding.leftover and _linked(case, all_words[at]) is None:
+        # `green` of `with green hats`
+        at, lead = at - 1, all_words[at - 1].folded
     if lead in DETERMINERS and at > 0:
         at, lead = at - 1, all_words[at - 1].folded
     return lead in _WHICH_KIND
+
+
+def _is_owned(case: Case, place: int) -> bool:
+    """Whether a word is what something asked for has and no name tells: the `cousins` of `suppliers' cousins`."""
+    word = _words(case)[place]
+    owner = next(
+        (link for link in case.grounding.chosen if _OWNER.fullmatch(case.question, link.end, word.start)), None
+    )
+    return _is_thing(owner)
+
+
+def _in_scope(case: Case) -> list[Token]:
+    """The words that link to nothing in what talk says the question is about: `We are looking at women, so how …`."""
+    scope = SCOPE.search(case.question)
+    if scope is None:
+        return []
+    start, end = scope.span("what")
+    inside = [word for word in _words(case) if start <= word.start < end and word.text in case.grounding.leftover]
+    return inside if not any(start <= link.start < end for link in case.grounding.chosen) else []
 
 
 def _neighbours(case: Case, all_words: tuple[Token, ...], place: int) -> tuple[Token | None, Token | None]:

@@ -402,3 +402,37 @@ def test_no_query_and_no_question_raises(northwind: Asked) -> None:
             text = text or ["x"]
         understood = northwind.understand(chance.choice(questions))
         assert isinstance(doubts(understood, " ".join(text), lexicon=northwind.lexicon), tuple)
+
+
+@pytest.mark.parametrize(
+    ("question", "sql", "rule"),
+    [
+        (
+            "I was told that Riga is cold. How many members are there?",
+            "SELECT COUNT(*) FROM members WHERE town = 'Riga'",
+            "value",
+        ),
+        (
+            "Who are our members' cousins with green hats in Riga?",
+            "SELECT name FROM members WHERE town = 'Riga'",
+            "unsaid",
+        ),
+        ("Which members with green hats are in Riga?", "SELECT name FROM members WHERE town = 'Riga'", "unsaid"),
+        ("We are looking at women, so how many members are there?", "SELECT COUNT(*) FROM members", "unsaid"),
+        ("I care about organic farming. How many books are there?", "SELECT COUNT(*) FROM books", "unsaid"),
+    ],
+)
+def test_what_stands_for_nothing_or_only_in_talk_is_doubted(question: str, sql: str, rule: str, library: Asked) -> None:
+    assert rule in library.rules(question, sql)
+
+
+@pytest.mark.parametrize(
+    ("question", "sql"),
+    [
+        ("We are looking at Riga. How many members are there?", "SELECT COUNT(*) FROM members WHERE town = 'Riga'"),
+        ("I met Mr. Klein. How many members are in Riga?", "SELECT COUNT(*) FROM members WHERE town = 'Riga'"),
+        ("What are the members' towns?", "SELECT name, town FROM members"),
+    ],
+)
+def test_talk_that_tells_what_is_asked_for_raises_no_doubt(question: str, sql: str, library: Asked) -> None:
+    assert not library.rules(question, sql) & {"value", "unsaid"}
