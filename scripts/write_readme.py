@@ -27,6 +27,7 @@ TEN = REFERENCE / "ten-questions.json"
 TRANSCRIPT = REFERENCE / "transcript.txt"
 HABIT = REFERENCE / "habit.txt"
 CHAT = REFERENCE / "chat.txt"
+STORY = REFERENCE / "story.txt"
 NIGHT = "night"
 MODELS = ("1.5b", "0.5b")
 BUCKET_PARTS = {
@@ -133,6 +134,11 @@ def _chat_part() -> str:
     return f"```console\n{CHAT.read_text(encoding='utf-8').strip(chr(10))}\n```"
 
 
+def _story_part() -> str:
+    """How a poisoned memory is found and taken out; what `scripts/brain_story.py` prints."""
+    return f"```console\n{STORY.read_text(encoding='utf-8').strip(chr(10))}\n```"
+
+
 def _ten_part() -> str:
     asked = json.loads(TEN.read_text(encoding="utf-8"))["models"]
     columns = [(model, arm) for model in MODELS for arm in ("schema", "memory")]
@@ -149,15 +155,28 @@ def _mark(answer: dict[str, Any]) -> str:
     return "right" if answer["right"] else "wrong" if answer["status"] == "answered" else str(answer["status"])
 
 
-def _figures_part() -> str:
-    lines = ["| model | shown | right | 95 % interval | seconds, median warm |", "|---|---|---|---|---|"]
-    for path in sorted(REFERENCE.glob("answers-development-*.json")):
+def _levers_part() -> str:
+    """What each lever of the code is worth, from `scripts/ablate.py --write`."""
+    lines = [
+        "| model | levers | right | 95 % interval | to none, points | answered without the model | median s |",
+        f"|{'---|' * 7}",
+    ]
+    for path in sorted(REFERENCE.glob("levers/*/levers.json")):
         found = json.loads(path.read_text(encoding="utf-8"))
-        for arm, figures in found["arms"].items():
-            low, high = figures["interval"]
-            share = f"{figures['right']} of {figures['questions']} ({figures['accuracy']:.0%})"
-            span, seconds = f"{low:.0%} to {high:.0%}", f"{figures['seconds_median']:.1f}"
-            lines.append(f"| {found['model']} | {arm} | {share} | {span} | {seconds} |")
+        apart = {one["variant"]: one for one in found["comparisons"] if one["against"] == "none"}
+        for one in found["variants"]:
+            right, alone = one["right"], one["without_model"]
+            low, high = right["interval"]
+            gain = apart.get(one["variant"])
+            points = ""
+            if gain is not None:
+                least, most = (100 * end for end in gain["interval"])
+                points = f"{100 * gain['value']:+.1f} ({least:+.1f} to {most:+.1f})"
+            held = f"{right['right']} of {right['total']} ({right['value']:.0%})"
+            lines.append(
+                f"| {path.parent.name} | {one['variant']} | {held} | {low:.0%} to {high:.0%} | {points} | "
+                f"{alone['right']} | {one['seconds_median']:.1f} |"
+            )
     return "\n".join(lines)
 
 
@@ -262,7 +281,8 @@ def _arms_table(found: dict[str, Any]) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "transcript": _transcript_part,
     "ten questions": _ten_part,
-    "figures": _figures_part,
+    "levers": _levers_part,
+    "story": _story_part,
     "buckets": _buckets_part,
     "habit": _habit_part,
     "chat": _chat_part,
