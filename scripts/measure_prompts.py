@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -76,7 +77,7 @@ def _lines(prompt: Prompt, change: Callable[[str], str]) -> Prompt:
     return replace(prompt, turns=tuple(map(changed, prompt.turns)))
 
 
-VARIANTS: Mapping[str, tuple[Mapping[str, object], Change]] = {
+VARIANTS: Mapping[str, tuple[Mapping[str, Any], Change]] = {
     "usual": ({}, as_it_is),
     "no facts": ({"facts": "none"}, as_it_is),
     "formulas": ({}, formulas),
@@ -104,8 +105,8 @@ def main() -> int:
     found: dict[str, list[Step]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         settings = read_settings(os.environ, model=given.model, brain=Path(scratch) / "brain")
-        with open_app(settings, say=_say) as looking, closing(School(app=looking)) as school:
-            looking.get_ready_to_recall()
+        judging = replace(settings, brain=str(Path(scratch) / "judge"))
+        with open_app(judging, memory=False, say=_say) as looking, closing(School(app=looking)) as school:
             asked, _refused = school.confirmed(pairs)
             with closing(CachedModel(looking.model, path=settings.runs / "replies.sqlite", say=_say)) as model:
                 for name in names:
@@ -122,26 +123,32 @@ def main() -> int:
     return 0
 
 
+class Shown:
+    """Writes prompts as an app does, with one thing changed; all else of its `Approaching` is its own."""
+
+    def __init__(self, app: App, change: Change) -> None:
+        self._app, self._usual, self._change = app, app.approaching, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
+
+    def prompt(self, attempt: Attempt, **how: Any) -> Prompt:
+        return self._change(self._app, attempt, self._usual.prompt(attempt, **how))
+
+
 def _asked(
     name: str, pairs: tuple[Pair, ...], settings: Settings, looking: App, school: School, model: CachedModel
 ) -> list[Step]:
     choices, change = VARIANTS[name]
-    before, usual = looking.settings, looking.prompt
+    with open_app(replace(settings, **choices), say=_say) as app:
+        app.model = looking.model
+        app.approaching = Shown(app, change)  # type: ignore[assignment]
 
-    def prompt(attempt: Attempt, **how: object) -> Prompt:
-        return change(looking, attempt, usual(attempt, **how))  # type: ignore[arg-type]
+        def ask(pair: Pair, arm: Arm) -> Attempt:
+            *_, attempt = app.ask(pair.question, arm=arm, model=model, journal=Unwritten())
+            return attempt
 
-    def ask(pair: Pair, arm: Arm) -> Attempt:
-        *_, attempt = looking.ask(pair.question, arm=arm, model=model, journal=Unwritten())
-        return attempt
-
-    looking.settings = replace(settings, **choices)  # type: ignore[arg-type]
-    looking.prompt = prompt  # type: ignore[method-assign]
-    try:
         return list(evaluate(pairs, [MEMORY], ask=ask, judge=school.verdict))
-    finally:
-        looking.settings = before
-        looking.prompt = usual  # type: ignore[method-assign]
 
 
 def table(found: Mapping[str, list[Step]], command: str, model: str, questions: str) -> str:

@@ -77,7 +77,7 @@ def test_what_was_right_three_times_is_replayed_with_new_literals_and_no_model(h
     assert answer["habit"] and answer["approach"] is None and answer["usage"]["input_tokens"] == 0
     [memory] = answer["recalled"]
     assert memory["why"] == "habit: right 3 of 3 times" and memory["sql"] == counted("Brazil")
-    shown = home.run("ask", customers_in("Portugal")).out
+    shown = " ".join(home.run("ask", customers_in("Portugal")).out.split())
     assert "path: habit" in shown and "Portugal" in shown and "habit: right 3 of 3 times" in shown
     assert len(endpoint.requests) == calls
     for options in (("--no-habit",), ("--no-memory",), ("--approach", "direct")):

@@ -111,7 +111,8 @@ def test_from_green_to_green_the_changes_are_made_and_a_second_time_there_are_no
     is_whole(app)
     told = json.loads(Path(found.files[0]).read_text(encoding="utf-8"))
     assert told["outcome"] == "accepted" and told["counts"] == {"duplicate": 1, "stale": 1}
-    texts = [one.question for one in (*asked(settings, holdout=True).pairs, *live.episodes)]
+    texts = [pair.question for pair in asked(settings, holdout=True).pairs]
+    texts += [episode.question for episode in live.episodes]
     written = "".join(Path(file).read_text(encoding="utf-8") for file in found.files)
     assert not [text for text in texts if text in written], "the report outlives what is erased"
     report = Path(found.files[1]).read_text(encoding="utf-8")
