@@ -61,16 +61,18 @@ def respelt(question: str, is_known: Callable[[Token], int]) -> str:
     latin = [token for token in all_words if token.kind == "latin"]
     if sum(token.text.lower() in FOREIGN and token.folded not in STOP for token in latin) > 1:
         return found
+    shouted = found.isupper()
     parts: list[str] = []
     at = 0
     before = ""
     for token in latin:
         if any(a <= token.start < b for a, b in quoted):
             continue
-        meant = _meant(token, before, is_known)
+        meant = _meant(token, before, is_known, shouted=shouted)
         before = meant or token.folded
         if meant is not None:
-            parts += [found[at : token.start], meant if token.text.islower() else meant.capitalize()]
+            written = meant if token.text.islower() else meant.upper() if shouted else meant.capitalize()
+            parts += [found[at : token.start], written]
             at = token.end
     return "".join((*parts, found[at:]))
 
@@ -84,13 +86,14 @@ def is_word(folded: str) -> bool:
     return int(_dictionary().word_frequency.dictionary.get(folded, 0)) > _RARE
 
 
-def _meant(token: Token, before: str, is_known: Callable[[Token], int]) -> str | None:
+def _meant(token: Token, before: str, is_known: Callable[[Token], int], *, shouted: bool) -> str | None:
+    """The word that was meant. A capital inside a question marks a name, unless all of it is in capitals."""
     word = token.folded
     if word == "then" and before in _COMPARED:
         return "than"
     if word in COMMON or word in _CUES or len(word) < _SHORTEST or not token.text.isascii():
         return None
-    if token.start and not token.text.islower():
+    if token.start and not (shouted or token.text.islower()):
         return None
     edits = is_known(token)
     if edits and word in _TWO:

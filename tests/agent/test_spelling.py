@@ -35,6 +35,7 @@ def _far(token: Token) -> int:
         ("next to eachother", "next to each other"),
         ("orders of Febuary 1998", "orders of Febuary 1998"),
         ("orders of febuary 1998", "orders of february 1998"),
+        ("WICH PRODCTS ARE OUT OF STOCK, AND HOW MNAY?", "WHICH PRODCTS ARE OUT OF STOCK, AND HOW MANY?"),
     ],
 )
 def test_mistyped_everyday_words_are_mended(typed: str, meant: str) -> None:
