@@ -246,13 +246,17 @@ class App:
     def store_folder(self) -> Path:
         return self.folder / "cognee"
 
+    def load_native(self) -> None:
+        """Load llama.cpp. Do so before anything reads Cognee's files: the other way around, it ends the process."""
+        with suppress(ModelUnavailableError):
+            load_runtime()
+
     @cached_property
     def store(self) -> EpisodeStore:
         """Where episodes are found by meaning. Cognee itself is imported when the store is first used."""
         from memory.cognee_store import CogneeStore
 
-        with suppress(ModelUnavailableError):
-            load_runtime()
+        self.load_native()
         store = CogneeStore(self.store_folder, embedder=self.embedder)
         self.opened.callback(store.close)
         return store

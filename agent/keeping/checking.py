@@ -89,8 +89,7 @@ class Checking:
         faults = loaded.faults
         if not wanted and not faults:
             faults = (Fault("checks", only, "there is no check of this name"),)
-        # The store loads llama.cpp. Were Cognee's files read before, loading it would end the process.
-        assert self.app.store is not None
+        self.app.load_native()
         with answering(self.app, asks_model=False), closing(_Looking(self.app)) as looking:
             return (*map(faulty, faults), *(looking.at(check, file) for file, check in wanted))
 

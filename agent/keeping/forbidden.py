@@ -88,6 +88,7 @@ class Proof:
 
     @cached_property
     def points(self) -> tuple[Stored, ...]:
+        self.app.load_native()
         return stored(self.app.store_folder)
 
     @cached_property
