@@ -194,7 +194,7 @@ def _buckets_part() -> str:
 def _help_part() -> str:
     code = "from agent.doors.cli import main; main()"
     shown = []
-    for command in ((), ("ask",), ("feedback",), ("forget",), ("train",), ("evaluate",), ("seed",)):
+    for command in ((), ("ask",), ("feedback",), ("forget",), ("train",), ("evaluate",), ("seed",), ("brain",)):
         done = subprocess.run(
             [sys.executable, "-c", code, *command, "--help"],
             cwd=ROOT,
