@@ -130,8 +130,9 @@ def canary(
 ) -> None:
     """Let a snapshot answer a share of the questions; without one, say how the canary stands.
 
-    It is promoted when it is hardly worse than the brain, by what feedback and failures say, with more than 95 %; it is
-    rolled back when it is worse with more than 95 %, or after five bad answers in a row.
+    It is promoted when it is hardly worse than the brain, by what feedback and failures say, and rolled back when it is
+    worse: with more than 99 % at one look. Looks are at 20, 40, 80, … judged answers of each side; over all of them
+    about 5 % are wrong. It is rolled back as well after more bad answers in a row than chance would give.
     """
     if snapshot is not None and stop_it:
         stop("Name a snapshot to begin a canary, or say --stop to end one.", USAGE, as_json=as_json)

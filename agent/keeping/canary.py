@@ -13,7 +13,7 @@ from agent.learning.arms import MEMORY
 from agent.learning.runs import new_id
 from agent.models.port import Model
 from memory.brain import candidates
-from memory.brain.canary import Decision, Tally, decide, edits_on, takes
+from memory.brain.canary import Decision, Tally, Trial, decide, edits_on, takes
 from memory.brain.differences import Edit, apply
 from memory.brain.reading import read
 from memory.brain.snapshot import Snapshot, SnapshotError
@@ -114,7 +114,7 @@ class Canaries:
         if begun is None or any(self.app.ledger.events(kinds=(EventKind.CANARY_ENDED,), subject=begun.id)):
             return None
         if self._is_promoted(begun):
-            self._end(begun, "promoted", decide(*self._tallies(begun)).why)
+            self._end(begun, "promoted", self._trial(begun).decision.why)
             return None
         return begun
 
@@ -124,12 +124,12 @@ class Canaries:
         begun = self._newest()
         if begun is None:
             return None
-        live, canary = self._tallies(begun)
         for event in self.app.ledger.events(kinds=(EventKind.CANARY_ENDED,), subject=begun.id):
             body: Any = event.content or {}
             live, canary = Tally(**body["live"]), Tally(**body["canary"])
             return CanaryStatus(begun, live, canary, decide(live, canary), (), body["outcome"], body["why"])
-        return CanaryStatus(begun, live, canary, decide(live, canary), self._edits(begun))
+        trial = self._trial(begun)
+        return CanaryStatus(begun, trial.live, trial.canary, trial.decision, self._edits(begun))
 
     def takes(self, question: str) -> bool:
         """Whether a canary answers a question."""
@@ -162,7 +162,7 @@ class Canaries:
         begun = self.running()
         if begun is None:
             return ""
-        decision = decide(*self._tallies(begun))
+        decision = self._trial(begun).decision
         if decision.word == "go on":
             return ""
         outcome = "promoted" if decision.word == "promote" else "rolled back"
@@ -192,8 +192,8 @@ class Canaries:
         return any(self.app.ledger.events(kinds=(EventKind.BRAIN_CHANGED,), subject=begun.id))
 
     def _end(self, begun: Begun, outcome: str, why: str) -> None:
-        live, canary = self._tallies(begun)
-        body = {"outcome": outcome, "why": why, "live": _plain(live), "canary": _plain(canary)}
+        trial = self._trial(begun)
+        body = {"outcome": outcome, "why": why, "live": _plain(trial.live), "canary": _plain(trial.canary)}
         with self.app.ledger.transaction() as entry:
             entry.append(EventKind.CANARY_ENDED, begun.id, body)
         self._drop()
@@ -205,7 +205,7 @@ class Canaries:
             begun = Begun(event.subject, body["snapshot"], body["hash"], body["base"], body["share"], event.at)
         return begun
 
-    def _tallies(self, begun: Begun) -> tuple[Tally, Tally]:
+    def _trial(self, begun: Begun) -> Trial:
         """What was said of the live brain's answers and of the canary's since it began, in the order of the answers.
 
         The newest word of a person on an answer counts. One that failed is bad without a word, if a query was written
@@ -222,15 +222,15 @@ class Canaries:
             for event in ledger.events(kinds=(EventKind.FEEDBACK_GIVEN,), after=begun.base)
             if event.content
         }
-        sides = {"": Tally(), begun.id: Tally()}
+        trial, sides = Trial(), {"": False, begun.id: True}
         for event in ledger.events(kinds=(EventKind.ATTEMPT_SETTLED,), after=begun.base):
             body: Any = event.content or {}
             side, good = body.get("canary", ""), words.get(event.subject)
             if good is None and _failed(body):
                 good = False
             if good is not None and side in sides and event.subject not in judged:
-                sides[side] = sides[side].grown(good)
-        return sides[""], sides[begun.id]
+                trial = trial.grown(canary=sides[side], good=good)
+        return trial
 
     def _edits(self, begun: Begun) -> tuple[Edit, ...]:
         """The edits on the live brain as it is now that make it the candidate. Raises SnapshotError."""

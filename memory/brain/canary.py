@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -21,14 +21,23 @@ from memory.chain import Content
 MARGIN = 0.02
 """By how much more of its answers may be bad than of the live brain's, so that a canary still counts as not worse."""
 
-SURE = 0.95
-"""How likely it must be, by what was judged, that the canary is not worse, or that it is."""
+SURE = 0.99
+"""How likely it must be at one look, by what was judged, that the canary is not worse, or that it is.
+
+There are looks at 20, 40, 80, … answers only, so that over all of them a wrong word is said in some five of a hundred.
+"""
 
 FEWEST = 20
-"""Judged answers that each side must have before the shares are compared."""
+"""Judged answers that each side must have before the shares are first compared. Then with every doubling of them."""
 
 IN_A_ROW = 5
-"""So many bad answers of a canary one after the other end it, however few there were before."""
+"""Fewer bad answers of a canary one after the other than these never end it."""
+
+CHANCE_OF_RUN = 0.01
+"""How likely a run of bad answers may be, over all answers of a canary that is no worse than live, and still end it."""
+
+UNKNOWN = 0.5
+"""The share of bad answers that live is taken to have while too few of its own are judged to tell."""
 
 Word = Literal["go on", "promote", "roll back"]
 
@@ -78,7 +87,7 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What is to be done with a canary, and why in words. `worse` is the chance that it is worse than the live brain,
-    `not_worse` that it is worse by no more than the margin; None until both sides have enough to compare.
+    `not_worse` that it is worse by no more than the margin, both as of the last look; None before the first.
     """
 
     word: Word
@@ -87,20 +96,76 @@ class Decision:
     not_worse: float | None = None
 
 
-def decide(live: Tally, canary: Tally) -> Decision:
-    """The one rule by which a canary is promoted, rolled back, or goes on.
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Both sides so far, and the first word that was said of them other than to go on: it stands."""
 
-    Five bad answers in a row roll it back. Else, once 20 answers of each side are judged, the shares of bad answers
-    are compared, each as Beta(1 + bad, 1 + good): with more than 95 % for its share being the larger it is rolled back;
-    with more than 95 % for its share being larger by no more than 2 points, it is promoted.
+    live: Tally = Tally()
+    canary: Tally = Tally()
+    decision: Decision = Decision("go on", "nothing is judged yet")
+
+    def grown(self, *, canary: bool, good: bool) -> Trial:
+        """The trial with one more judged answer, of the canary or of live; looked at if it is time to."""
+        live = self.live if canary else self.live.grown(good)
+        other = self.canary.grown(good) if canary else self.canary
+        if self.decision.word != "go on":
+            return Trial(live, other, self.decision)
+        run, judged = other.bad_in_a_row, min(live.judged, other.judged)
+        if canary and run >= IN_A_ROW and chance_of_run(run, other.judged, live) < CHANCE_OF_RUN:
+            return Trial(live, other, Decision("roll back", f"its last {run} judged answers were all bad"))
+        if judged > min(self.live.judged, self.canary.judged) and is_look(judged):
+            return Trial(live, other, decide(live, other))
+        told = f"{other.judged} of its answers and {live.judged} of the others are judged"
+        told += f"; they are compared at {_next_look(judged)} of each side"
+        return Trial(live, other, Decision("go on", told, self.decision.worse, self.decision.not_worse))
+
+
+def is_look(judged: int) -> bool:
+    """Whether the sides are compared when the one with fewer judged answers has this many: 20, 40, 80, …
+
+    >>> [judged for judged in range(200) if is_look(judged)]
+    [20, 40, 80, 160]
+    """
+    times, rest = divmod(judged, FEWEST)
+    return times > 0 and rest == 0 and times & (times - 1) == 0
+
+
+def _next_look(judged: int) -> int:
+    look = FEWEST
+    while look <= judged:
+        look *= 2
+    return look
+
+
+def chance_of_run(run: int, judged: int, live: Tally) -> float:
+    """At most how likely a run that long was in all of a canary's `judged` answers, were it just as bad as live.
+
+    The chance of the run by itself is the mean of p^run over what live's share p may be, Beta(1 + bad, 1 + good). Times
+    judged * (judged + 1), as 1/2 + 1/6 + 1/12 + … is 1: so runs end no more than CHANCE_OF_RUN of all equal canaries.
+
+    >>> chance_of_run(5, 5, Tally(20)) < 0.01, chance_of_run(5, 40, Tally(12, 8)) < 0.01
+    (True, False)
+    """
+    alone = 1.0
+    for further in range(run):
+        known = (1 + live.bad + further) / (2 + live.judged + further)
+        alone *= known if live.judged >= FEWEST else UNKNOWN
+    return min(1.0, alone * judged * (judged + 1))
+
+
+def decide(live: Tally, canary: Tally) -> Decision:
+    """What one look at the two sides says. When it is time for a look, and what runs of bad answers say: see Trial.
+
+    Once 20 answers of each side are judged, the shares of bad answers are compared, each as Beta(1 + bad, 1 + good):
+    with more than 99 % for its share being the larger it is rolled back; with more than 99 % for its share being larger
+    by no more than 2 points, it is promoted. The 99 % are per look; over all looks of a trial, which are at the
+    doublings of 20 only, about 95 % are left.
 
     >>> decide(Tally(40, 10), Tally(48, 2)).word, decide(Tally(40, 10), Tally(25, 25)).word
     ('promote', 'roll back')
-    >>> decide(Tally(40, 10), Tally(19, 0)).word, decide(Tally(), Tally(0, 5, 5)).word
-    ('go on', 'roll back')
+    >>> decide(Tally(40, 10), Tally(19, 0)).word
+    'go on'
     """
-    if canary.bad_in_a_row >= IN_A_ROW:
-        return Decision("roll back", f"its last {canary.bad_in_a_row} judged answers were all bad")
     if min(live.judged, canary.judged) < FEWEST:
         told = f"{canary.judged} of its answers and {live.judged} of the others are judged; each side needs {FEWEST}"
         return Decision("go on", told)
@@ -108,9 +173,9 @@ def decide(live: Tally, canary: Tally) -> Decision:
     not_worse = 1.0 - chance_above(canary.bad, canary.good, live.bad, live.good, MARGIN)
     shares = f"{canary.bad} of its {canary.judged} judged answers were bad, and {live.bad} of the {live.judged} others"
     if worse > SURE:
-        return Decision("roll back", f"{shares}: with {worse:.0%} it is worse", worse, not_worse)
+        return Decision("roll back", f"{shares}: with {worse:.1%} it is worse", worse, not_worse)
     if not_worse > SURE:
-        return Decision("promote", f"{shares}: with {not_worse:.0%} it is not worse", worse, not_worse)
+        return Decision("promote", f"{shares}: with {not_worse:.1%} it is not worse", worse, not_worse)
     return Decision("go on", f"{shares}, which decides nothing", worse, not_worse)
 
 
@@ -194,15 +259,3 @@ def _number(body: Content, name: str) -> float:
     value = body[name]
     assert isinstance(value, int | float)
     return float(value)
-
-
-def outcomes(judged: Iterator[bool]) -> Tally:
-    """The tally of answers in the order in which they were given.
-
-    >>> outcomes(iter([True, False, False]))
-    Tally(good=1, bad=2, bad_in_a_row=2)
-    """
-    tally = Tally()
-    for good in judged:
-        tally = tally.grown(good)
-    return tally

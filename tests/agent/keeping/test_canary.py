@@ -91,6 +91,11 @@ def test_bad_words_in_a_row_roll_it_back_and_the_live_brain_stays(settings: Sett
         begin_with_a_candidate(app)
         id = app.canaries.begin("knowing", 1.0).begun.id
         app.model = ScriptedModel(["SELECT COUNT(*) FROM Trips"] * 80)
+        with app.ledger.transaction() as entry:
+            for number in range(20):
+                entry.start_attempt(f"a{number}", {})
+                entry.settle_attempt(f"a{number}", {"status": "answered"})
+                entry.append(EventKind.FEEDBACK_GIVEN, f"a{number}", {"verdict": "good"})
         for harbour in ("Hoorn", "Urk", "Marken", "Veere", "Stavoren"):
             *_, attempt = app.ask(f"How many boats lie in {harbour}?")
             assert attempt.canary == id
