@@ -545,6 +545,8 @@ class App:
         Raises:
             StoreError: the store still holds one of them.
         """
+        if erase and self._has_canary:
+            self.canaries.drop()
         forgetting = Forgetting(
             ledger=self.ledger,
             synapses=self.synapses,

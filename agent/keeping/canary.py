@@ -196,7 +196,7 @@ class Canaries:
         body = {"outcome": outcome, "why": why, "live": _plain(trial.live), "canary": _plain(trial.canary)}
         with self.app.ledger.transaction() as entry:
             entry.append(EventKind.CANARY_ENDED, begun.id, body)
-        self._drop()
+        self.drop()
 
     def _newest(self) -> Begun | None:
         begun = None
@@ -251,7 +251,7 @@ class Canaries:
         app = self.app
         if self._made is not None and not any(app.ledger.events(kinds=_KNOWLEDGE, after=self._made[0])):
             return self._made[1]
-        self._drop()
+        self.drop()
         position, live = app.ledger.head()[0], app.versions.live
         wanted = apply(live, self._edits(begun))
         candidates.clear(app.folder)
@@ -290,8 +290,8 @@ class Canaries:
         made.vectors = app.vectors
         return made
 
-    def _drop(self) -> None:
-        """Close the candidate and delete its folder."""
+    def drop(self) -> None:
+        """Close the candidate and delete its folder. The next question that a canary takes makes it anew."""
         self._made = None
         self._opened.close()
         self._opened = ExitStack()

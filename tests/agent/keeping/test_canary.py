@@ -106,6 +106,18 @@ def test_bad_words_in_a_row_roll_it_back_and_the_live_brain_stays(settings: Sett
         assert status and status.ended == "rolled back" and status.canary.bad == 5
 
 
+def test_what_is_erased_leaves_the_candidate_before_it_is_looked_for(settings: Settings) -> None:
+    with open_app(replace(settings, think="fast", habits=False)) as app:
+        begin_with_a_candidate(app)
+        app.canaries.begin("knowing", 1.0)
+        asks(app, ASKED)
+        assert any((app.folder / "candidates").rglob("brain.sqlite"))
+        [owner] = [one for one in app.ledger.episodes() if one.question.startswith("Who")]
+        proof = app.forget((owner,), erase=True).proof
+        assert [line for line in proof if "hold them" in line and " 0 hold them" not in line] == [], proof
+        assert app.canaries.running() is not None and asks(app, ASKED)
+
+
 def test_a_promotion_that_was_killed_before_it_was_written_down_is_not_made_twice(settings: Settings) -> None:
     with open_app(settings) as app:
         begin_with_a_candidate(app)
