@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.keeping.enriching import NO_MODEL, enrich, enriches
@@ -19,6 +19,7 @@ from memory.brain.erased import erased_since
 from memory.brain.improving import Change, improve
 from memory.brain.snapshot import Snapshot, SnapshotError
 from memory.brain.writing import make_so, write_edits
+from memory.store import StoreError
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -33,7 +34,7 @@ class Improvement:
     """What came of an improvement. `before` and `after` are what was measured, None where it did not come to that.
 
     accepted: the changes are made. unchanged: there was nothing to change. blocked: what the changes would make is
-    red; none is made. refused: the brain was red before.
+    red; none is made. refused: the brain was red before. `notes` say what is still to be done of what was accepted.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Improvement:
     before: Measured | None = None
     after: Measured | None = None
     cognee: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
     @property
@@ -83,7 +85,8 @@ class Gate:
         """Build what would be better beside the live brain, measure both, and change over from green to green only.
 
         The change-over is one transaction: killed anywhere, the live brain is the old one or the new one. A snapshot
-        is taken before and after it.
+        is taken before and after it. The report is written as soon as the brain is changed: what comes then, bringing
+        the episode store up to date and Cognee's own improve, can fail and be done later, and is only noted.
 
         Raises:
             RunError, BrainError, DatabaseError: something else than the candidate failed; nothing was changed.
@@ -113,15 +116,35 @@ class Gate:
             if tried.hash != made.snapshot.hash:
                 raise CandidateFailedError("what it knows is not what was meant")
         except CandidateFailedError as failed:
-            return told("blocked", f"The candidate could not be built: {failed}", before=before, cognee=cognee)
+            app.say(f"The candidate could not be built: {failed}")
+            why = f"The candidate could not be built: {failed.kind or failed}"
+            return told("blocked", why, before=before, cognee=cognee)
         self.between("candidate measured")
         cognee = tried.enriched if with_cognee else cognee
         if why := why_red(before, tried.measured):
             return told("blocked", f"What it would become is red: {why}.", before=before, after=tried.measured)
         self._change_over(id, old, made.edits)
-        if with_cognee:
-            enrich(app)
-        return told("accepted", "Green before and after.", before=before, after=tried.measured, cognee=cognee)
+        done = told("accepted", "Green before and after.", before=before, after=tried.measured, cognee=cognee)
+        self.between("reported")
+        notes = self._brought_along(with_cognee)
+        return self._written(replace(done, notes=notes)) if notes else done
+
+    def _brought_along(self, with_cognee: bool) -> tuple[str, ...]:
+        """Bring the episode store to what the brain is now, and let Cognee improve; what did not work, in words."""
+        app = self.app
+        app.bring_up_to_date()
+        if waiting := len(app.ledger.outbox()):
+            return (
+                "The brain is changed whole, but the episode store could not be brought up to date: "
+                f"{waiting} of its changes wait in the ledger. The next command does it; see: hebbql doctor.",
+            )
+        try:
+            if with_cognee:
+                enrich(app)
+        except StoreError as error:
+            app.say(f"Cognee's own improve failed: {error}")
+            return (f"The brain is changed whole, but Cognee's own improve failed: {type(error).__name__}.",)
+        return ()
 
     def _tried(self, id: str, edits: tuple[Edit, ...], asked: Questions, with_cognee: bool) -> Tried:
         app = self.app
@@ -145,7 +168,6 @@ class Gate:
         self.between("changed over")
         versions.take(f"{id}-after", why="what it became")
         self.between("snapshot after")
-        app.bring_up_to_date()
 
     def roll_back(self, name: str) -> RolledBack:
         """Make the brain what a snapshot says, weights and episodes exactly; or change nothing.
@@ -177,8 +199,6 @@ class Gate:
 
     def _written(self, found: Improvement) -> Improvement:
         """Write the report into the folder of runs: with ids and no texts, as it outlives what is erased."""
-        from dataclasses import replace
-
         from agent.keeping.reporting import report_json, report_markdown
 
         folder = self.app.settings.runs / found.id

@@ -46,6 +46,7 @@ def report_json(found: Improvement) -> dict[str, Any]:
             for change in found.changes
         ],
         "cognee": list(found.cognee),
+        "notes": list(found.notes),
     }
 
 
@@ -73,6 +74,7 @@ def report_markdown(found: Improvement) -> str:
         "",
         f"**{_MEANING[found.outcome]}** {found.why}",
         "",
+        *(line for note in found.notes for line in (note, "")),
         "| | before | after |",
         "|---|---|---|",
         f"| hash | `{found.hash_before[:12]}` | `{found.hash_after[:12]}` |",

@@ -50,7 +50,14 @@ class Tried:
 
 
 class CandidateFailedError(RunError):
-    """The candidate could not be built or measured. The live brain is as it was."""
+    """The candidate could not be built or measured. The live brain is as it was.
+
+    `kind` is the type of what was raised there: the message may hold texts of episodes, which no report is to keep.
+    """
+
+    def __init__(self, message: str, *, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def try_out(order: Order, *, say: Say) -> Tried:
@@ -70,7 +77,7 @@ def try_out(order: Order, *, say: Say) -> Tried:
             if isinstance(told, Tried):
                 return told
             if isinstance(told, Failed):
-                raise CandidateFailedError(told.message)
+                raise CandidateFailedError(told.message, kind=told.kind)
             say(str(told))
     except EOFError:
         process.join()
@@ -89,9 +96,10 @@ _GRACE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why a candidate could not be built or measured."""
+    """Why a candidate could not be built or measured, and the type of what was raised."""
 
     message: str
+    kind: str
 
 
 def _serve(order: Order, pipe: Connection) -> None:
@@ -100,7 +108,8 @@ def _serve(order: Order, pipe: Connection) -> None:
     try:
         pipe.send(build(order, say=pipe.send))
     except Exception as error:
-        pipe.send(Failed(f"{error}" if isinstance(error, _foreseen()) else f"{type(error).__name__}: {error}"))
+        kind = type(error).__name__
+        pipe.send(Failed(f"{error}" if isinstance(error, _foreseen()) else f"{kind}: {error}", kind))
 
 
 def _end_with_parent() -> None:

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -27,6 +28,8 @@ from agent.models.recorded import ScriptedModel
 from agent.settings import Settings
 from memory.brain.snapshot import SnapshotError, to_text
 from memory.ledger import EventKind
+from memory.reference_store import ReferenceStore
+from memory.store import Indexed, StoreError
 from procedural.synapse import Target
 
 KILLED = Path(__file__).with_name("killed.py")
@@ -166,6 +169,56 @@ def test_a_candidate_whose_process_is_killed_changes_nothing(app: App, settings:
     found = Gate(app=app, between=between).improve(asked(settings))
     assert found.outcome == "blocked" and "ended with exit code -9" in found.why
     assert to_text(app.versions.live) == text
+    is_whole(app)
+
+
+def test_why_a_candidate_could_not_be_built_is_said_and_the_report_keeps_no_text_of_it(
+    app: App, settings: Settings
+) -> None:
+    add_a_twin_and_a_stale_one(app)
+    said: list[str] = []
+    app.say = said.append
+
+    def between(step: str) -> None:
+        if step == "candidate copied":
+            with closing(sqlite3.connect(next(Path(app.folder).glob("candidates/*/brain.sqlite")))) as ledger:
+                ledger.execute("CREATE TRIGGER full BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'How many'); END")
+
+    found = Gate(app=app, between=between).improve(asked(settings))
+    assert found.outcome == "blocked" and found.why.startswith("The candidate could not be built: ")
+    assert found.why.endswith("Error") and "How many" in "".join(said), (found.why, said)
+    assert not any("How many" in Path(file).read_text(encoding="utf-8") for file in found.files)
+
+
+class Full(ReferenceStore):
+    """An episode store that cannot be written."""
+
+    def forget(self, bucket: str, ids: Sequence[UUID]) -> None:
+        raise StoreError("The disk is full.")
+
+
+def test_a_store_that_cannot_be_written_is_noted_in_the_report_of_the_change_that_was_made(
+    app: App, settings: Settings
+) -> None:
+    add_a_twin_and_a_stale_one(app)
+    cognee, reports = app.store, []
+
+    def between(step: str) -> None:
+        if step == "reported":
+            reports.extend(settings.runs.glob("*/improve.json"))
+            full = Full(embedder=app.embedder)
+            for counted in app.ledger.buckets():
+                kept = app.ledger.episodes(counted.bucket)
+                full.remember(counted.bucket, [Indexed(one.id, one.question) for one in kept])
+            app.store = full
+
+    found = Gate(app=app, between=between).improve(asked(settings))
+    assert len(reports) == 1, "the report is written first"
+    assert found.ok and "wait in the ledger" in found.notes[0]
+    assert json.loads(reports[0].read_text(encoding="utf-8"))["notes"] == list(found.notes)
+    assert found.notes[0] in Path(found.files[1]).read_text(encoding="utf-8")
+    app.store = cognee
+    app.get_ready_to_recall()
     is_whole(app)
 
 
