@@ -168,10 +168,11 @@ def bisect(
         versions.bisecting(sought.told, len(batches), most_probes(len(batches)), as_json=as_json)
         names = [batch.name for batch in batches]
         batch, found = app.versions.bisect(sought, show=lambda one: versions.look(one, names, as_json=as_json))
-        shown = [f"{one.question} → {one.sql}" for one in batch.episodes if sought.shows(one)]
+        held = [(one, [each for each in one.episodes if sought.shows(each)]) for one in batches]
+        holding = [(one, matching) for one, matching in held if matching]
     places = {"--db": db, "--brain": brain}
     options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
-    versions.culprit(batch, found, shown, options, as_json=as_json)
+    versions.culprit(batch, found, holding, options, as_json=as_json)
 
 
 def revert(

@@ -17,11 +17,12 @@ from agent.doors.rendering import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent.keeping.versions import Batch, Built, Edit, Entry, Found, Look, Plan, Reverted, Status, Taken
+    from agent.keeping.versions import Batch, Built, Edit, Entry, Episode, Found, Look, Plan, Reverted, Status, Taken
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 _SHOWN = 40
+_MOST_NAMED = 5
 _WHAT = {
     "created": "brain of",
     "upgraded": "upgraded",
@@ -89,11 +90,14 @@ def log(entries: Sequence[Entry], *, as_json: bool) -> None:
         return
     console = _console()
     for entry in entries:
-        counts = ", ".join(f"{count} {what}" for what, count in entry.counts.items())
-        left = f"{entry.left} left" if entry.left is not None else ""
+        counts = ", ".join(
+            f"{count} {what.replace('s ', ' ', 1) if count == 1 else what}" for what, count in entry.counts.items()
+        )
+        left = f"{entry.left} of them known now" if entry.left is not None else ""
         by = ", ".join(entry.by)
         told = "; ".join(part for part in (by, counts, left) if part)
-        line = f"{_time(entry.at)}  {entry.position:>6}  {_WHAT[entry.what]} {entry.subject}{_more(told)}"
+        subject = entry.subject or "of what was erased"
+        line = f"{_time(entry.at)}  {entry.position:>6}  {_WHAT[entry.what]} {subject}{_more(told)}"
         _line(console, plain(line))
     if not entries:
         _line(console, "Nothing of that was written.")
@@ -229,8 +233,20 @@ def look(one: Look, names: Sequence[str], *, as_json: bool) -> None:
     _line(console, plain(f"  {probe.number:>2}. {over}: {what}{left}"), style="red" if probe.red else "green")
 
 
-def culprit(batch: Batch, found: Found, shown: Sequence[str], options: str, *, as_json: bool) -> None:
-    """Print the batch that a bisection ended at, and what to do next."""
+def culprit(
+    batch: Batch,
+    found: Found,
+    holding: Sequence[tuple[Batch, Sequence[Episode]]],
+    options: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the batch that a bisection ended at, and what to do next.
+
+    `holding` is every batch that holds what is looked for, with those of its episodes that do.
+    """
+    matching = next((matching for one, matching in holding if one.name == batch.name), ())
+    others = [(one, matching) for one, matching in holding if one.name != batch.name]
     if as_json:
         _print_json(
             {
@@ -239,18 +255,50 @@ def culprit(batch: Batch, found: Found, shown: Sequence[str], options: str, *, a
                 "at": batch.at,
                 "origins": batch.origins,
                 "episodes": [str(one.id) for one in batch.episodes],
+                "matching": [str(one.id) for one in matching],
                 "alone": found.alone,
+                "others": [
+                    {"batch": one.name, "episodes": len(one.episodes), "matching": [str(each.id) for each in those]}
+                    for one, those in others
+                ],
             }
         )
         return
     console, many = _console(), len(batch.episodes)
-    what = f"{many} episode{'s' if many != 1 else ''} of {', '.join(batch.origins)}, {_time(batch.at)}"
+    what = f"{_many(many, 'episode')} of {', '.join(batch.origins)}, {_time(batch.at)}"
     _line(console, plain(f"First red with batch {batch.name}: {what}"), style="bold")
-    for line in shown[:5]:
-        _line(console, plain(f"  {line}"))
-    if not found.alone:
-        _line(console, "Other batches hold it as well: take this one out and bisect again.")
-    _line(console, plain(f"Take it out with: hebbql brain revert {shlex.quote(batch.name)}{options}"))
+    for episode in matching[:_MOST_NAMED]:
+        _line(console, plain(f"  {episode.question} → {episode.sql}"))
+    _take_out(console, batch, matching, options)
+    if others:
+        _line(console, f"Held by {_many(len(others), 'other batch', 'other batches')} as well:")
+    for one, those in others:
+        _line(console, plain(f"  batch {one.name}"), style="bold")
+        _take_out(console, one, those, options)
+
+
+def _take_out(console: Console, batch: Batch, matching: Sequence[Episode], options: str) -> None:
+    """Say how to take out what a batch holds: the batch, or only those of its episodes that match."""
+    many = len(batch.episodes)
+    if len(matching) in (0, many):
+        _line(console, plain(f"Take it out with: hebbql brain revert {shlex.quote(batch.name)}{options}"))
+        return
+    told = f"{len(matching)} of its {many} episodes {'holds' if len(matching) == 1 else 'hold'} it"
+    _line(console, f"Only {told}: reverting the batch would take out {many - len(matching)} that do not.")
+    _line(console, f"Take just {'this one' if len(matching) == 1 else 'these'} out with:")
+    for episode in matching[:_MOST_NAMED]:
+        _line(console, plain(f"  hebbql forget {episode.id}{options}"))
+    if len(matching) > _MOST_NAMED:
+        _line(console, f"  … and {len(matching) - _MOST_NAMED} more; --json names them all")
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    """A count and its word.
+
+    >>> _many(1, "episode"), _many(2, "other batch", "other batches")
+    ('1 episode', '2 other batches')
+    """
+    return f"{count} {one if count == 1 else more or f'{one}s'}"
 
 
 def reverting(batch: str, edits: Sequence[Edit]) -> None:

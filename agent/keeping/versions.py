@@ -40,6 +40,7 @@ __all__ = [
     "Built",
     "Edit",
     "Entry",
+    "Episode",
     "Exported",
     "Found",
     "Look",

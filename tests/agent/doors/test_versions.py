@@ -49,6 +49,25 @@ def test_a_poisoned_batch_is_found_shown_and_taken_out_from_the_command_line(hom
     assert home.run("brain", "revert", batch, "--yes").says("Nothing is remembered of a batch")
 
 
+def test_of_a_pack_only_what_matches_is_to_be_forgotten_and_every_other_batch_is_named(home: Home) -> None:
+    pairs = [
+        {"id": "bad", "question": "Which customers come from Norway?", "sql": POISON},
+        {"id": "fine", "question": "How many shippers are there?", "sql": "SELECT COUNT(*) FROM Shippers"},
+    ]
+    pack = home.folder / "mixed.jsonl"
+    pack.write_text("".join(json.dumps(pair) + "\n" for pair in pairs), "utf-8")
+    assert home.run("seed", str(pack)).code == 0
+    worse = {"id": "worse", "question": "Which clients are Norwegian?", "sql": POISON.replace("'L%'", "'M%'")}
+    (home.folder / "worse.jsonl").write_text(json.dumps(worse) + "\n", "utf-8")
+    assert home.run("seed", str(home.folder / "worse.jsonl")).code == 0
+    found = home.run("brain", "bisect", "--sql", "or city like")
+    told = lines(home.run("brain", "bisect", "--sql", "or city like", "--json"))[-1]
+    [bad], [other] = told["matching"], told["others"]  # type: ignore[misc,attr-defined]
+    assert "Only 1 of its 2 episodes holds it" in found.out and f"hebbql forget {bad}" in found.out, found.out
+    assert f"revert {told['batch']}" not in found.out
+    assert "Held by 1 other batch as well" in found.out and f"brain revert {other['batch']}" in found.out
+
+
 def test_what_diff_prints_for_programs_leads_from_one_to_the_other(home: Home) -> None:
     old, new = home.folder / "old.brain", home.folder / "new.brain"
     assert home.run("brain", "export", str(old)).code == 0
