@@ -574,7 +574,9 @@ class App:
             entry.append(EventKind.BATCH_OPENED, batch, report)
             new = sum(entry.remember(episode) for episode in episodes)
         self.bring_up_to_date()
-        return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused))
+        wrong = {one.name for one in refused}
+        unvouched = sum(not pair.others and pair.id not in wrong for pair in pairs)
+        return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused), unvouched)
 
     def begin_run(self, options: TrainingOptions) -> Run:
         """Plan a run of training and write it down. Raises RunError, QuestionFileError."""

@@ -359,6 +359,10 @@ def seeded(report: SeedReport, *, as_json: bool) -> None:
     print(
         f"{report.pack}: {report.remembered} remembered, {report.known} known already, {len(report.refused)} refused."
     )
+    if report.remembered:
+        print(f"  batch {plain(report.batch)}")
+    if report.unvouched:
+        print(f"  {_many(report.unvouched, 'pair')} without check_sql: taken at their word")
     for refused in report.refused:
         print(f"  {plain(refused.name)}: {plain(refused.reason)}")
 

@@ -25,13 +25,17 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SeedReport:
-    """How a pack fared: `remembered` now, `known` before, `refused` by name."""
+    """How a pack fared: `remembered` now, `known` before, `refused` by name.
+
+    `unvouched` counts those not refused that have no `check_sql`: their SQL runs, and nothing else says it is right.
+    """
 
     pack: str
     batch: str
     remembered: int
     known: int
     refused: tuple[Refused, ...]
+    unvouched: int = 0
 
 
 class Unverified(Exception):

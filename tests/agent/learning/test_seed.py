@@ -148,6 +148,12 @@ def test_wrong_pairs_are_refused_by_name_and_the_rest_is_remembered(app: App, ba
     bakery.prove()
 
 
+def test_what_no_other_query_vouches_for_is_counted(app: App, tmp_path: Path) -> None:
+    checked = {**FINE, "check_sql": "SELECT b.Name FROM Bakers b"}
+    wrong = {"id": "writes", "question": "How many breads are there?", "sql": "DELETE FROM Breads"}
+    assert app.seed(packed(tmp_path, GOOD, checked, wrong)).unvouched == 1
+
+
 def test_a_pack_loaded_twice_remembers_nothing_twice(app: App, bakery: Bakery, tmp_path: Path) -> None:
     path = packed(tmp_path, GOOD, FINE)
     app.seed(path)
