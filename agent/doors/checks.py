@@ -101,6 +101,8 @@ def show(results: Sequence[Checked], *, as_json: bool) -> None:
         if one.reason and not one.ok:
             typer.echo(f"      {one.reason}")
         for found in _shown(one):
+            if found.line == one.reason:
+                continue  # a fault is its own evidence
             typer.echo(f"      {found.place}: {' · '.join(part for part in (found.id, found.line) if part)}")
     typer.echo(f"{green} of {len(results)} checks are green.")
 

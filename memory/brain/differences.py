@@ -117,7 +117,8 @@ def _about(edit: Edit) -> str:
     body, short = edit.record.body, edit.key[1][:8]
     match edit.kind:
         case "episode":
-            said = f"{short} {body['question']!r} → {body['sql']} [{body['origin']}, {body['verifier']}]"
+            by = f"{body['origin']}, {body['verifier']}, batch {body['batch']}"
+            said = f"{short} {body['question']!r} → {body['sql']} [{by}]"
         case "lesson":
             said = f"{short} {body['question']!r}: {body['problem']}"
         case "term":

@@ -61,6 +61,7 @@ _SHOWN = (*_ALONE, *_COUNTED, EventKind.BRAIN_CHANGED, EventKind.WEIGHTS_MOVED)
 class Entry:
     """One line of the history. `subject` is the batch, the name of a snapshot, the reason for leaving, or the origin.
 
+    It is "" for episodes that were erased, as the name of their batch left with them.
     `position` is where in the ledger it began, `at` and `until` its first and last time in seconds since 1970, UTC.
     `counts` says what was written, in words; `left` how many episodes of a batch are remembered now.
     """
@@ -82,7 +83,7 @@ def history(ledger: Ledger) -> tuple[Entry, ...]:
         told.add(event)
     left = Counter(episode.batch for episode in ledger.episodes())
     for (what, subject), entry in told.merged.items():
-        if what == "batch":
+        if what == "batch" and subject:
             entry.left = left[subject]
     return tuple(told.entries)
 
@@ -100,6 +101,7 @@ class _Telling:
         self.merged: dict[tuple[What, str], Entry] = {}
         self._change: Entry | None = None
         self._why = ""
+        self._born: set[str] = set()
         self._last = 0
 
     def add(self, event: Event) -> None:
@@ -108,6 +110,7 @@ class _Telling:
             self._why = str(body.get("why", ""))
             self._change = self._new("changed", event.subject, event)
             self._change.by = (self._why,)
+            self._born = set()
         elif self._change is not None and self._belongs(event, body):
             self._count(self._change, event)
             if event.kind == EventKind.EPISODE_REMEMBERED and body:
@@ -154,8 +157,10 @@ class _Telling:
                 self._count(self._merged("lessons", ":".join(origin.split(":")[:2]), event), event)
 
     def _batch(self, event: Event, body: Any, *, since: float | None = None) -> None:
-        known = self.merged.get(("batch", batch := str(body.get("batch", ""))))
-        if known is not None and since is not None:
+        batch = str(body.get("batch", ""))
+        if since is not None and ("batch", batch) not in self.merged:
+            self._born.add(batch)
+        if since is not None and batch not in self._born:
             return  # written anew by a change of the whole brain
         entry = self._merged("batch", batch, event)
         if since is not None:

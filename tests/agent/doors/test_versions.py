@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from memory.brain.differences import Edit, apply
 from memory.brain.snapshot import Record, read_file
@@ -50,21 +51,31 @@ def test_a_poisoned_batch_is_found_shown_and_taken_out_from_the_command_line(hom
 
 
 def test_of_a_pack_only_what_matches_is_to_be_forgotten_and_every_other_batch_is_named(home: Home) -> None:
+    assert home.run("brain", "snapshot", "good").code == 0
     pairs = [
         {"id": "bad", "question": "Which customers come from Norway?", "sql": POISON},
         {"id": "fine", "question": "How many shippers are there?", "sql": "SELECT COUNT(*) FROM Shippers"},
     ]
     pack = home.folder / "mixed.jsonl"
     pack.write_text("".join(json.dumps(pair) + "\n" for pair in pairs), "utf-8")
-    assert home.run("seed", str(pack)).code == 0
+    seeded = home.run("seed", str(pack))
+    assert seeded.code == 0 and "2 pairs without check_sql: taken at their word" in seeded.out, seeded.out
     worse = {"id": "worse", "question": "Which clients are Norwegian?", "sql": POISON.replace("'L%'", "'M%'")}
     (home.folder / "worse.jsonl").write_text(json.dumps(worse) + "\n", "utf-8")
     assert home.run("seed", str(home.folder / "worse.jsonl")).code == 0
     found = home.run("brain", "bisect", "--sql", "or city like")
-    told = lines(home.run("brain", "bisect", "--sql", "or city like", "--json"))[-1]
-    [bad], [other] = told["matching"], told["others"]  # type: ignore[misc,attr-defined]
+    told: dict[str, Any] = lines(home.run("brain", "bisect", "--sql", "or city like", "--json"))[-1]
+    [bad], [other] = told["matching"], told["others"]
     assert "Only 1 of its 2 episodes holds it" in found.out and f"hebbql forget {bad}" in found.out, found.out
     assert f"revert {told['batch']}" not in found.out
+    assert f"batch {told['batch']}" in seeded.out.splitlines()[1]
+    assert f"batch {told['batch']}]" in home.run("brain", "diff", "good").out
+    named = str(told["batch"])
+    log = home.run("brain", "log", "--batch", named).out
+    assert "2 episodes remembered; 2 of them known now" in log, log
+    assert home.run("forget", str(bad), "--erase", "--yes").code == 0
+    log = home.run("brain", "log").out
+    assert "batch of what was erased: 1 episode remembered" in log, log
     assert "Held by 1 other batch as well" in found.out and f"brain revert {other['batch']}" in found.out
 
 
