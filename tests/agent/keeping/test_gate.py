@@ -201,7 +201,7 @@ def test_a_store_that_cannot_be_written_is_noted_in_the_report_of_the_change_tha
     app: App, settings: Settings
 ) -> None:
     add_a_twin_and_a_stale_one(app)
-    cognee, reports = app.store, []
+    cognee, reports = app.store, list[Path]()
 
     def between(step: str) -> None:
         if step == "reported":
