@@ -31,7 +31,9 @@ class KeptWeights:
         """Set synapses to these bodies, take the others away, and write down that weights were moved."""
         wanted = tuple(wanted)
         buckets = {str(body["bucket"]): _bucket(body) for body in wanted}
-        moved = self.synapses.restore(entry.connection, map(_synapse, wanted), buckets.values(), map(_synapse, gone))
+        moved = self.synapses.restore(
+            entry.connection, map(synapse_from, wanted), buckets.values(), map(synapse_from, gone)
+        )
         entry.append(EventKind.WEIGHTS_MOVED, "restored", moved)
 
 
@@ -40,7 +42,8 @@ def _body(synapse: Synapse, buckets: Mapping[str, Bucket]) -> Content:
     return {**asdict(synapse), "kind": bucket.kind, "tables": list(bucket.tables)}
 
 
-def _synapse(body: Content) -> Synapse:
+def synapse_from(body: Content) -> Synapse:
+    """The synapse that the body of a record holds."""
     told: dict[str, Any] = {name: body[name] for name in _FIELDS}
     return Synapse(**told)
 

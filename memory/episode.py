@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from dataclasses import dataclass
 from typing import Literal
@@ -26,6 +27,18 @@ def episode_id(bucket: str, masked: str, sql: str) -> uuid.UUID:
 def plain(text: str) -> str:
     """Text of which an id can be made: without half surrogate pairs."""
     return text.encode("utf-8", "replace").decode()
+
+
+def folded(question: str) -> str:
+    """A question without what two writings of it may differ in: case, spaces and what stands at the end.
+
+    >>> folded("How many  customers?") == folded("how many customers")
+    True
+    """
+    text = "".join(unicodedata.normalize("NFKC", question).casefold().split())
+    while text and unicodedata.category(text[-1]).startswith("P"):
+        text = text[:-1]
+    return text
 
 
 @dataclass(frozen=True, slots=True)

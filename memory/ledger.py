@@ -6,7 +6,6 @@ import hashlib
 import json
 import secrets
 import time
-import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from sqlalchemy import Connection, Engine, Row, Select, delete, func, insert, se
 
 from memory import lexicon, vectors
 from memory.chain import GENESIS, Content, canonical, chain_hash, content_hash
-from memory.episode import Episode, episode_id, plain
+from memory.episode import Episode, episode_id, folded, plain
 from memory.errors import (
     BrainDamagedError,
     BrainForeignError,
@@ -472,21 +471,21 @@ class _Traces:
         questions = {str(body["question"]) for body in bodies if body.get("question")}
         marks = (str(id), *(canonical({"": question})[4:-1] for question in questions))
         written = frozenset(str(body["sql"]) for body in bodies if "sql" in body)
-        return cls(id, marks, frozenset(map(_folded, questions)) - {""}, written, cache(spelling))
+        return cls(id, marks, frozenset(map(folded, questions)) - {""}, written, cache(spelling))
 
     def in_lesson(self, text: str, lesson: dict[str, str]) -> bool:
         """Whether a lesson names the episode, is about its question, or has its SQL, right or wrong."""
         told = (lesson["wrong_sql"], lesson["fix_sql"])
         return (
             any(mark in text for mark in self.marks)
-            or _folded(lesson["question"]) in self.questions
+            or folded(lesson["question"]) in self.questions
             or not self.written.isdisjoint(told)
             or self._has_sql((lesson["bucket"], lesson["masked"]), told)
         )
 
     def in_attempt(self, text: str, body: dict[str, object], asked: tuple[str, str] | None) -> bool:
         """Whether an event of an attempt does; `asked` is the bucket and the masked question of the attempt."""
-        if any(mark in text for mark in self.marks) or _folded(str(body.get("question", ""))) in self.questions:
+        if any(mark in text for mark in self.marks) or folded(str(body.get("question", ""))) in self.questions:
             return True
         drafts = body.get("drafts")
         made = [draft for draft in drafts if isinstance(draft, dict)] if isinstance(drafts, list) else []
@@ -912,18 +911,6 @@ def masked_digest(masked: str) -> str:
     '79570de31dc2'
     """
     return hashlib.sha256(masked.encode("utf-16-le", "surrogatepass")).hexdigest()
-
-
-def _folded(question: str) -> str:
-    """A question without what two writings of it may differ in: case, spaces and what stands at the end.
-
-    >>> _folded("How many  customers?") == _folded("how many customers")
-    True
-    """
-    text = "".join(unicodedata.normalize("NFKC", question).casefold().split())
-    while text and unicodedata.category(text[-1]).startswith("P"):
-        text = text[:-1]
-    return text
 
 
 def _loaded(body: str | None) -> Content | None:

@@ -11,7 +11,7 @@ of Cognee's vectors that search does not read, and the bytes of all files of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +42,7 @@ from memory.brain.forbidding_stores import (
     terms,
     words,
 )
+from memory.brain.holding import Used
 from memory.brain.paraphrasing import FEWEST, paraphrases
 from memory.brain.reading import read, snapshots
 
@@ -53,8 +54,6 @@ _MOST_ASKED = 4
 """Questions that are asked for one check, each with all its paraphrases."""
 
 _MOST_RECALLED = 20
-
-Used = Callable[[str], frozenset[tuple[str, str]] | None]
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memory.brain.bisecting import BisectionError
 from memory.brain.checks import Forbidden, Structure, read_checks
-from memory.brain.forbidding import Needle, Used, leaves
+from memory.brain.forbidding import Needle, leaves
+from memory.brain.holding import Used
 from memory.episode import Episode
 
 __all__ = ["Forbidden", "Sought", "named", "sought"]

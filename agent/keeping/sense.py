@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent.attempt import Understood
@@ -13,17 +13,19 @@ from agent.database.dialects import dialect as read_dialect
 from agent.database.fingerprint import fingerprint
 from agent.database.guard import parse_query
 from agent.database.result import QueryFailed, QueryRejected, Result
-from agent.database.skeleton import normalise, skeleton
+from agent.database.skeleton import skeleton
 from agent.drafting.slots import abstract, fill
 from agent.learning.feedback import asked_alike
+from agent.learning.seed import Source, episode_of_attempt
 from agent.school import reached
+from agent.weights import synapse_from
 from memory.brain.improving import Intended, Looked
 from memory.brain.snapshot import Record, of_episode
 from memory.chain import Content
 from memory.episode import Episode
 from memory.ledger import EventKind
 from procedural.forgetting import episodes_to_forget
-from procedural.synapse import Synapse, pooled
+from procedural.synapse import pooled
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -33,8 +35,6 @@ ALIKE = 0.95
 
 _UNDECIDED = frozenset({"deadline", "memory", "worker"})
 """Failures that say more about the machine than about the query."""
-
-_SYNAPSE_FIELDS = tuple(one.name for one in fields(Synapse))
 
 
 @dataclass(kw_only=True)
@@ -95,11 +95,11 @@ class AppSense:
         return not same(right, told, ordered=False)
 
     def spent(self, synapses: Sequence[Content]) -> frozenset[str]:
-        return frozenset(episodes_to_forget(map(_synapse, synapses)))
+        return frozenset(episodes_to_forget(map(synapse_from, synapses)))
 
     def pooled(self, synapses: Sequence[Content]) -> Content:
         first = synapses[0]
-        summed = pooled(map(_synapse, synapses))
+        summed = pooled(map(synapse_from, synapses))
         if summed is None:  # none of them ever fired
             return first
         evidence = {name: getattr(summed, name) for name in ("weight", "successes", "failures", "last_fired")}
@@ -146,21 +146,8 @@ class AppSense:
         result = self._run(sql) if sql else None
         if not isinstance(result, Result):
             return None
-        dialect = self.app.schema.dialect
-        return Episode(
-            bucket=body["bucket"],
-            kind=body["kind"],
-            tables=tuple(body["tables"]),
-            question=body["question"],
-            masked=body["masked"],
-            sql=normalise(sql, dialect),
-            skeleton=skeleton(sql, dialect),
-            origin=origin,
-            verifier=verifier,
-            batch=origin,
-            schema_fingerprint=self.schema,
-            result_fingerprint=fingerprint(result, ordered=False),
-        )
+        source = Source(origin, verifier, origin, self.schema, self.app.schema.dialect)
+        return episode_of_attempt(body, sql, result, source)
 
     def _events(self, kind: EventKind) -> Iterator[_Told]:
         """Events whose content was not erased."""
@@ -197,8 +184,3 @@ class _Told:
     subject: str
     at: float
     content: dict[str, Any]
-
-
-def _synapse(body: Content) -> Synapse:
-    told: dict[str, Any] = {name: body[name] for name in _SYNAPSE_FIELDS}
-    return Synapse(**told)

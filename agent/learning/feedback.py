@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.attempt import OUTAGES
-from agent.database.fingerprint import fingerprint
 from agent.database.result import Result
-from agent.database.skeleton import normalise, skeleton
+from agent.database.skeleton import normalise
 from agent.journal import fired, strains
 from agent.learning.mistakes import lessons_from_person, written
+from agent.learning.seed import Source, episode_of_attempt
 from memory.episode import Episode, episode_id
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.lessons import Lessons
@@ -104,20 +104,8 @@ class Teacher:
         result = self.run(sql)
         if result.truncated:
             raise FeedbackError("The result is cut off at the row cap, so it cannot be remembered as right.")
-        return Episode(
-            bucket=body["bucket"],
-            kind=body["kind"],
-            tables=tuple(body["tables"]),
-            question=body["question"],
-            masked=body["masked"],
-            sql=normalise(sql, self.dialect),
-            skeleton=skeleton(sql, self.dialect),
-            origin=f"feedback:{attempt}",
-            verifier="person",
-            batch=f"feedback:{attempt}",
-            schema_fingerprint=self.schema,
-            result_fingerprint=fingerprint(result, ordered=False),
-        )
+        origin = f"feedback:{attempt}"
+        return episode_of_attempt(body, sql, result, Source(origin, "person", origin, self.schema, self.dialect))
 
     def _store(
         self, attempt: str, body: Mapping[str, Any], right: Episode, verdict: Verdict, sql: str | None

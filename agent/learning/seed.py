@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agent.attempt import Understood
 from agent.database.comparing import same
@@ -111,4 +112,22 @@ def episode_of(pair: Pair, result: Result, understood: Understood, source: Sourc
         batch=source.batch,
         schema_fingerprint=source.schema,
         result_fingerprint=fingerprint(result, ordered=pair.ordered),
+    )
+
+
+def episode_of_attempt(body: Mapping[str, Any], sql: str, result: Result, source: Source) -> Episode:
+    """Make the episode that says this SQL, which gave this result, to the question of a settled attempt."""
+    return Episode(
+        bucket=body["bucket"],
+        kind=body["kind"],
+        tables=tuple(body["tables"]),
+        question=body["question"],
+        masked=body["masked"],
+        sql=normalise(sql, source.dialect),
+        skeleton=skeleton(sql, source.dialect),
+        origin=source.origin,
+        verifier=source.verifier,
+        batch=source.batch,
+        schema_fingerprint=source.schema,
+        result_fingerprint=fingerprint(result, ordered=False),
     )

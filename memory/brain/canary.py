@@ -8,7 +8,6 @@ what is promoted in the end is just what was tried.
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Literal
 from memory.brain.differences import Edit, diff
 from memory.brain.snapshot import Record, Snapshot
 from memory.chain import Content
+from memory.episode import folded
 
 MARGIN = 0.02
 """By how much more of its answers may be bad than of the live brain's, so that a canary still counts as not worse."""
@@ -50,16 +50,8 @@ def takes(question: str, share: float) -> bool:
     >>> takes("How many  boats", 0.4) == takes("how many boats?", 0.4)
     True
     """
-    digest = hashlib.sha256(_folded(question).encode("utf-8", "replace")).digest()
+    digest = hashlib.sha256(folded(question).encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:8], "big") < share * 2**64
-
-
-def _folded(question: str) -> str:
-    """A question without what two writings of it may differ in: case, spaces and what stands at the end."""
-    text = "".join(unicodedata.normalize("NFKC", question).casefold().split())
-    while text and unicodedata.category(text[-1]).startswith("P"):
-        text = text[:-1]
-    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from memory.brain.checks import Evidence, Forbidden
-
-Used = Callable[[str], frozenset[tuple[str, str]] | None]
-"""The tables and columns that a query uses, both folded; None for what cannot be read as a query."""
+from memory.brain.holding import Used
 
 _SPACE = rb"(?:\s|\\[nrt]|\xc2\xa0|\x00)+"
 _BETWEEN = rb"(?:\s|\\[nrt]|\xc2\xa0|\\?[\"`\[\]])*"

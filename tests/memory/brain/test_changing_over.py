@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,14 +53,6 @@ def change_over() -> Iterator[Callable[..., dict[str, Any]]]:
     yield one
     server.stdin.close()
     server.wait()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else tmp_path) as folder:
-        yield Path(folder)
 
 
 def test_a_kill_at_any_write_leaves_one_whole_brain(

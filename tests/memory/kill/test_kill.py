@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -79,14 +78,6 @@ def live() -> Iterator[Live]:
     yield one
     server.stdin.close()
     server.wait()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: a killed process does not ask what the disk has kept, only how fast."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else tmp_path) as folder:
-        yield Path(folder)
 
 
 def _check_after_a_death(where: str, notes: list[list[str]]) -> None:
