@@ -39,6 +39,10 @@ COPIED = 0.5
 results that it copied 35 were right; counted in full they were stated with 86 % on average, counted half with 66 %."""
 
 
+SURE_OF_ITSELF = 0.9
+"""The likelihood that a reply of a model usually has, taken where it does not say."""
+
+
 class WeightsError(Exception):
     """The weights cannot be read, or are not those of the features. The message says what to do."""
 
@@ -79,6 +83,12 @@ FEATURES: tuple[Feature, ...] = (
     Feature("bias", "always 1", 0, -2.0),
     # Who made it
     Feature("model", "a model wrote it; a half where it only copied", 1, 0.5),
+    Feature(
+        "likelihood",
+        "how sure the surest model was of it, the usual where it does not say; 0 without",
+        1,
+        1.0,
+    ),
     Feature("adapted", "code adapted an episode to it", 1, 0.5),
     Feature("both", "a model wrote it and code adapted an episode to it", 1, 1.0),
     Feature("recall", "the best score of the episodes it was adapted from", 1, 1.0),
@@ -376,6 +386,7 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
     strain = min((draft.strain for draft in adapted), default=math.inf)
     return {
         "model": (1.0 if alone else COPIED) if wrote else 0.0,
+        "likelihood": max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0),
         "adapted": float(bool(adapted)),
         "both": float(bool(adapted) and wrote),
         "recall": max((source.score for source in known), default=0.0),
@@ -385,6 +396,10 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
         "unbent": max(0.0, 1 - strain / 4),
         "support": max((math.log2(draft.support) for draft in adapted), default=0.0),
     }
+
+
+def _likelihood(draft: Draft) -> float:
+    return SURE_OF_ITSELF if draft.reply.likelihood is None else draft.reply.likelihood
 
 
 def _nearest(known: Iterable[Recalled], masked: str) -> float:

@@ -413,6 +413,7 @@ def _read(written: object) -> Reply | None:
             seconds=float(content["seconds"]),
             stop="length" if content["stop"] == "length" else "end",
             declined=None if declined is None else declined + "",
+            likelihood=None if content.get("likelihood") is None else float(content["likelihood"]),
         )
     except (ValueError, KeyError, TypeError):
         return None

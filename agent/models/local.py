@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import math
 import os
 import re
 import shutil
+import statistics
 import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +170,7 @@ class LocalModel:
                 usage=Usage(int(used["prompt_tokens"]) - cached, int(used["completion_tokens"]), cached),
                 seconds=time.monotonic() - began,
                 stop=_stop(choice.get("finish_reason")),
+                likelihood=_likelihood(choice.get("logprobs")),
             )
 
     def close(self) -> None:
@@ -193,6 +196,12 @@ class LocalModel:
 
 def _stop(reason: object) -> Literal["end", "length"]:
     return "length" if reason == "length" else "end"
+
+
+def _likelihood(told: Mapping[str, Any] | None) -> float | None:
+    """The geometric mean of the chances of the tokens, from their logarithms."""
+    chances = [token["logprob"] for token in (told or {}).get("content") or ()]
+    return round(math.exp(statistics.fmean(chances)), 6) if chances else None
 
 
 def _check_file(path: Path, pull_hint: str) -> None:
@@ -274,6 +283,8 @@ class _Engine:
                 "max_tokens": prompt.max_tokens,
                 "temperature": prompt.temperature,
                 "seed": SEED,
+                "logprobs": True,
+                "top_logprobs": 1,
                 "cache_prompt": True,
                 "id_slot": 0,
                 **({"grammar": grammar} if grammar else {}),

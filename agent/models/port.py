@@ -70,7 +70,8 @@ class Reply:
     """What came back. `text` is the raw reply, or the SQL field of a structured one.
 
     `declined` carries the model's own words when it says the question cannot be answered from the schema. `replayed`:
-    it was given before to the same request, and the model was not asked again.
+    it was given before to the same request, and the model was not asked again. `likelihood` is how sure the model was
+    of what it wrote, in (0, 1]: the geometric mean of the chances of its tokens; None where it does not say.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Reply:
     stop: Literal["end", "length"] = "end"
     declined: str | None = None
     replayed: bool = False
+    likelihood: float | None = None
 
 
 class Model(Protocol):

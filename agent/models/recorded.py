@@ -166,4 +166,5 @@ def _reply_of(record: dict[str, Any]) -> Reply:
         seconds=record["seconds"],
         stop=record["stop"],
         declined=record["declined"],
+        likelihood=record.get("likelihood"),
     )

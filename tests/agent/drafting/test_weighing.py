@@ -17,6 +17,7 @@ from agent.drafting.weighing import (
     COPIED,
     FEATURES,
     MOST_DOUBTED,
+    SURE_OF_ITSELF,
     USUAL_WEIGHTS,
     Weights,
     WeightsError,
@@ -260,6 +261,17 @@ def test_the_shape_that_did_well_in_the_bucket_counts() -> None:
     attempt = OPEN.grown(drafts=(adapted(RESULTS[0], 0), adapted(RESULTS[1], 2)))
     strong = confidences(attempt, lambda sql: 0.3 if sql == "SELECT 2" else -0.3)
     assert (strong[0] or 0) < chance(attempt, 0) and (strong[1] or 0) > chance(attempt, 1)
+
+
+def test_a_result_is_as_sure_as_its_surest_reply_and_one_that_does_not_say_is_as_sure_as_usual() -> None:
+    silent = written_by_model(RESULTS[0])
+    shy, sure = (replace(silent, reply=replace(silent.reply, likelihood=chance)) for chance in (0.5, 0.99))
+
+    def told(*drafts: Draft) -> float:
+        return evidence(OPEN.grown(drafts=drafts))[0].features["likelihood"]
+
+    assert told(shy) < told(silent) == SURE_OF_ITSELF < told(sure) == told(shy, sure)
+    assert told(adapted(RESULTS[0])) == 0
 
 
 def test_what_did_not_run_gets_no_confidence_and_is_never_the_answer() -> None:

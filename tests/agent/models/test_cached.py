@@ -106,6 +106,7 @@ def test_a_reply_of_unknown_price_costs_nothing_either(cached: Any) -> None:
         Reply(""),
         Reply("SELECT '도시', 'é \U0001f600' -- \ud83d half a letter"),
         Reply("", declined=""),
+        Reply("SELECT 1", likelihood=0.871234),
     ],
 )
 def test_every_kind_of_reply_comes_back_as_it_was(cached: Any, reply: Reply) -> None:
@@ -115,6 +116,7 @@ def test_every_kind_of_reply_comes_back_as_it_was(cached: Any, reply: Reply) -> 
     again = model.complete(PROMPT)
     assert (inner.calls, again.replayed) == (1, True)
     assert (again.text, again.stop, again.declined) == (reply.text, reply.stop, reply.declined)
+    assert again.likelihood == reply.likelihood
 
 
 def test_a_failure_is_not_kept(cached: Any) -> None:

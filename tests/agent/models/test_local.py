@@ -100,6 +100,12 @@ def test_a_reply_that_reaches_the_limit_is_marked_as_cut(model: LocalModel) -> N
     assert (reply.stop, reply.usage.output_tokens) == ("length", 5)
 
 
+def test_a_reply_tells_how_sure_the_model_was_and_less_so_where_it_was_drawn_by_chance(model: LocalModel) -> None:
+    asked = prompt("Anything", max_tokens=20)
+    surest, drawn = (model.complete(replace(asked, temperature=heat)).likelihood for heat in (0.0, 2.0))
+    assert surest is not None and drawn is not None and 0 < drawn < surest <= 1
+
+
 def test_a_temperature_draws_another_reply_the_same_each_time(tiny_gguf: Path) -> None:
     model = LocalModel(path=tiny_gguf, threads=1, context_tokens=512)
     asked = prompt("Anything", max_tokens=20)
