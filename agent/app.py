@@ -578,6 +578,22 @@ class App:
         unvouched = sum(not pair.others and pair.id not in wrong for pair in pairs)
         return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused), unvouched)
 
+    def sow(self) -> SeedReport:
+        """Remember pairs of question and SQL that code composes from the schema, each run first. See `learning.sowing`.
+
+        What was sown before, or forgotten since, is not remembered again.
+        """
+        from agent.learning.sowing import sow, sown_batch
+
+        batch = sown_batch(self.schema)
+        episodes = sow(lexicon=self.lexicon, run=self.checked_run, understand=self.understand)
+        with self.ledger.transaction() as entry:
+            report = {"schema": self.schema.fingerprint, "pairs": len(episodes), "refused": []}
+            entry.append(EventKind.BATCH_OPENED, batch, report)
+            new = sum(entry.remember(episode) for episode in episodes)
+        self.bring_up_to_date()
+        return SeedReport(f"the schema of {self.schema.name}", batch, new, len(episodes) - new, ())
+
     def begin_run(self, options: TrainingOptions) -> Run:
         """Plan a run of training and write it down. Raises RunError, QuestionFileError."""
         return self._school.begin(options)
@@ -660,13 +676,19 @@ class App:
         return school
 
     def seed_once(self) -> None:
-        """Load the accepted brain of this database, or else its seed pack, into one that never loaded anything."""
+        """Load the accepted brain of this database, or else its seed pack, into one that never loaded anything.
+
+        Where there is neither, episodes are sown from the schema.
+        """
         if any(self.ledger.events(kinds=(EventKind.BATCH_OPENED, EventKind.BRAIN_CHANGED))):
             return
         if self.accepted_brain.is_file():
             self.versions.load_accepted()
             return
         if not self.shipped_pack.is_file():
+            if self.settings.sow:
+                self.say("No seed pack for this database: composing questions and queries from its schema, once …")
+                self.say(f"{self.sow().remembered} episodes remembered.")
             return
         self.say(f"Loading the seed pack {self.shipped_pack.name}: each pair is run and checked …")
         report = self.seed()

@@ -68,7 +68,8 @@ class Settings:
     verified answers on, with new literals once `habit_literals` different ones were right in their place, as long as
     its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never. `think` is how much is done for one
     answer (see `agent.attempt.EFFORTS`); an answer whose confidence is below `unsure` says so, and shows the likeliest
-    other result where its chance is at least `runner_up`. `levers` are what code does about drafts.
+    other result where its chance is at least `runner_up`. With `sow`, a database without a seed pack begins
+    with episodes composed from its schema. `levers` are what code does about drafts.
     """
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
@@ -98,6 +99,7 @@ class Settings:
     think: Think = "normal"
     unsure: float = 0.5
     runner_up: float = 0.1
+    sow: bool = True
     levers: Levers = Levers()
 
     @property
@@ -183,5 +185,6 @@ class Settings:
             think=one_of("think", Think, option=" and --think"),
             unsure=share("unsure"),
             runner_up=share("runner_up"),
+            sow=switch("sow", default.sow),
             levers=Levers.read(words["levers"]) if words["levers"] else default.levers,
         )

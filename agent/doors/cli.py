@@ -201,11 +201,19 @@ def seed(
         ),
     ] = None,
     per_bucket: Annotated[int, typer.Option("--per-bucket", min=1, help="With --hard: golds for each.")] = 2,
+    schema: Annotated[
+        bool,
+        typer.Option(
+            "--schema", help="Instead: pairs that code composes from the schema, for a database without a pack."
+        ),
+    ] = False,
     db: Database = None,
     brain: Brain = None,
     as_json: Json = False,
 ) -> None:
     """Load a pack of curated episodes, or give hard buckets golds. Each is run and checked first, a wrong one refused.
+
+    With --schema the pairs are composed from the database itself, and those that show nothing are left out.
 
     Exit code: 0 done, 1 a pair was refused or a hard bucket got none, 2 usage.
     """
@@ -215,6 +223,12 @@ def seed(
         stop("--hard takes its golds from --train FILE, not from a pack.", USAGE, as_json=as_json)
     if train_file is not None and not hard:
         stop("--train goes with --hard. A pack is named alone: hebbql seed FILE.", USAGE, as_json=as_json)
+    if schema:
+        if hard or pack is not None:
+            stop("--schema stands alone: it reads no file.", USAGE, as_json=as_json)
+        with opened(db, brain, None, as_json=as_json, seeding=False) as app:
+            rendering.seeded(app.sow(), as_json=as_json)
+        return
     if not hard:
         if pack is not None:
             _look_at(pack, as_json)
