@@ -15,6 +15,7 @@ from agent.learning.sowing.naming import (
     flag_words,
     is_birth,
     is_place,
+    is_price,
     is_secret,
     one_and_many,
     said,
@@ -38,20 +39,33 @@ class Sown:
     ordered: bool = False
 
 
-def compose(things: Sequence[Thing], dialect: str) -> Iterator[Sown]:
-    """All pairs that a database gives, the kinds of answers in turn, so that the first so many are of every kind."""
-    work = _Work(things, Writer(dialect))
-    for round in zip_longest(*(make(work) for make in _KINDS)):
-        yield from (one for one in round if one is not None)
+def compose(things: Sequence[Thing], dialect: str) -> tuple[tuple[Iterator[Sown], int], ...]:
+    """The pairs of each kind that a database gives, with how many of them are worth most.
+
+    Within a kind the things take turns, so that the first few are about as many of them as can be.
+    """
+    sql = Writer(dialect)
+    works = [_Work((thing,), things, sql, place) for place, thing in enumerate(things)]
+    return tuple((_in_turns([make(work) for work in works]), most) for make, most in _KINDS)
+
+
+def _in_turns(some: Sequence[Iterator[Sown]]) -> Iterator[Sown]:
+    for turn in zip_longest(*some):
+        yield from (one for one in turn if one is not None)
 
 
 class _Work:
-    """The things of a database, and what several kinds of pairs ask of them."""
+    """The things that are asked about now, all there are, and what several kinds of pairs ask of them.
 
-    def __init__(self, things: Sequence[Thing], sql: Writer) -> None:
+    `place` makes the wordings change from thing to thing.
+    """
+
+    def __init__(self, things: Sequence[Thing], all_things: Sequence[Thing], sql: Writer, place: int) -> None:
         self.things = things
+        self.all_things = all_things
         self.sql = sql
-        self.by_name = {thing.table: thing for thing in things}
+        self.place = place
+        self.by_name = {thing.table: thing for thing in all_things}
         self.named = [thing for thing in things if thing.named]
         self.counted = [thing for thing in things if thing.key is not None]
 
@@ -64,7 +78,7 @@ class _Work:
 
     def below(self, thing: Thing) -> Iterator[tuple[Way, Thing]]:
         """What refers to a thing directly."""
-        for other in self.things:
+        for other in self.all_things:
             for way in other.ways:
                 if way.goal == thing.table and len(way.joins) == 1:
                     yield way, other
@@ -122,7 +136,7 @@ def _flagged(flag: Flag, thing: Thing) -> str:
 
 
 def _lookup(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for row in list(work.rows(thing))[:3]:
             for column in thing.facts[n % 3 :]:
@@ -144,14 +158,13 @@ def _lookup(work: _Work) -> Iterator[Sown]:
                     "lookup",
                     f"lookup {thing.table} {n % 4}",
                     question,
-                    f"SELECT {sql.name(column)} FROM {sql.name(thing.table)} WHERE "
-                    + " AND ".join(f"{sql.name(c)} = {sql.text(row[c])}" for c in thing.label),
+                    f"SELECT {sql.name(column)} FROM {sql.name(thing.table)} WHERE {_is(sql, thing, row)}",
                 )
                 break
 
 
 def _lookup_above(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for way, up in work.above(thing, farthest=2):
             for row in list(work.rows(thing))[n % 2 : n % 2 + 2]:
@@ -170,7 +183,7 @@ def _lookup_above(work: _Work) -> Iterator[Sown]:
 
 def _list(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, thing in enumerate(work.named):
+    for n, thing in enumerate(work.named, work.place):
         question = either(
             [f"List all {thing.many}.", f"Show me all {thing.many}.", f"Which {thing.many} are there?"], n
         )
@@ -196,7 +209,7 @@ def _bare(sql: Writer, thing: Thing) -> str:
 
 
 def _filter_text(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for kind in thing.kinds[:3]:
             n += 1
@@ -234,7 +247,7 @@ def _filter_text(work: _Work) -> Iterator[Sown]:
 
 
 def _filter_above(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for way, up in work.above(thing, farthest=2):
             for row in list(work.rows(up))[n % 2 :]:
@@ -256,7 +269,7 @@ def _filter_above(work: _Work) -> Iterator[Sown]:
 
 
 def _filter_number(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing, amount in work.facts():
         if thing.key is None:
             continue
@@ -290,6 +303,48 @@ def _filter_number(work: _Work) -> Iterator[Sown]:
                 f"and {number(amount.high)}?",
                 f"{head} BETWEEN {number(amount.low)} AND {number(amount.high)}",
             )
+
+
+def _prices(work: _Work) -> Iterator[Sown]:
+    """What things cost, in the words that people have for that."""
+    sql, n = work.sql, work.place
+    for thing, amount in work.facts():
+        if not thing.named or thing.people or not is_price(amount.column):
+            continue
+        n += 1
+        many = either(_NUMBERS, n)
+        name, table, middle = sql.name(amount.column), sql.name(thing.table), number(amount.middle)
+        head = f"SELECT {_bare(sql, thing)} FROM {table} WHERE {name}"
+        for row in work.rows(thing):
+            yield Sown(
+                "lookup",
+                f"cost {thing.table}",
+                f"How much does the {thing.one} {work.call(thing, row)} cost?",
+                f"SELECT {name} FROM {table} WHERE {_is(sql, thing, row)}",
+            )
+            yield Sown(
+                "lookup",
+                f"cost of {thing.table}",
+                f"How much does {work.call(thing, row)} cost?",
+                f"SELECT {name} FROM {table} WHERE {_is(sql, thing, row)}",
+            )
+        yield Sown(
+            "filter", f"costs more {thing.table}", f"Which {thing.many} cost more than {middle}?", f"{head} > {middle}"
+        )
+        for word, direction in (("cheapest", ""), ("most expensive", " DESC")):
+            ordered = f"SELECT {_bare(sql, thing)}, {name} FROM {table} ORDER BY {name}{direction} LIMIT"
+            yield Sown(
+                "top_n",
+                f"{word} {thing.table}",
+                f"What are the {many} {word} {thing.many}?",
+                f"{ordered} {_COUNTS[many]}",
+            )
+            yield Sown("min_max", f"{word} one {thing.table}", f"What is the {word} {thing.one}?", f"{ordered} 1")
+
+
+def _is(sql: Writer, thing: Thing, row: dict[str, object]) -> str:
+    """The condition that a row is the one shown by its label, in a query of one table."""
+    return " AND ".join(f"{sql.name(column)} = {sql.text(row[column])}" for column in thing.label)
 
 
 def _filter_flag(work: _Work) -> Iterator[Sown]:
@@ -327,7 +382,7 @@ def _filter_flag(work: _Work) -> Iterator[Sown]:
 
 
 def _blanks(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for column in thing.blanks[:2]:
             n += 1
@@ -357,7 +412,7 @@ def _blanks(work: _Work) -> Iterator[Sown]:
 
 def _count(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, thing in enumerate(work.counted):
+    for n, thing in enumerate(work.counted, work.place):
         table = sql.name(thing.table)
         yield Sown(
             "count",
@@ -387,7 +442,7 @@ def _count(work: _Work) -> Iterator[Sown]:
 
 
 def _count_above(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for way, up in work.above(thing, farthest=2):
             for row in list(work.rows(up))[n % 3 :]:
@@ -401,7 +456,7 @@ def _count_above(work: _Work) -> Iterator[Sown]:
 
 
 def _count_distinct(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for kind in thing.kinds[:2]:
             n += 1
@@ -436,7 +491,7 @@ def _count_distinct(work: _Work) -> Iterator[Sown]:
 
 
 def _sum(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing, amount in work.facts():
         if not amount.adds:
             continue
@@ -467,7 +522,7 @@ def _sum(work: _Work) -> Iterator[Sown]:
 
 
 def _in_time(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         if (dated := work.dated(thing)) is None:
             continue
@@ -480,13 +535,14 @@ def _in_time(work: _Work) -> Iterator[Sown]:
                 yield Sown(
                     "count",
                     f"count {thing.table} year",
-                    either(
-                        [
-                            f"How many {thing.many} were there in {year}?",
-                            f"How many {thing.many} were {happened or 'made'} in {year}?",
-                        ],
-                        n,
-                    ),
+                    f"How many {thing.many} were there in {year}?",
+                    f"SELECT COUNT(*) {sql.source(thing.table, *ways)} WHERE {sql.year(date)} = '{year}'",
+                )
+            if thing.key is not None and happened:
+                yield Sown(
+                    "count",
+                    f"count {thing.table} year done",
+                    f"How many {thing.many} were {happened} in {year}?",
                     f"SELECT COUNT(*) {sql.source(thing.table, *ways)} WHERE {sql.year(date)} = '{year}'",
                 )
             for amount in thing.amounts[:2]:
@@ -507,7 +563,7 @@ def _middle_out(some: Sequence[str]) -> list[str]:
 
 def _average(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, (thing, amount) in enumerate(work.facts()):
+    for n, (thing, amount) in enumerate(work.facts(), work.place):
         name, table = sql.name(amount.column), sql.name(thing.table)
         yield Sown(
             "average",
@@ -533,7 +589,7 @@ def _average(work: _Work) -> Iterator[Sown]:
 
 def _ends(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, (thing, amount) in enumerate(work.facts()):
+    for n, (thing, amount) in enumerate(work.facts(), work.place):
         name, table = sql.name(amount.column), sql.name(thing.table)
         yield Sown(
             "min_max",
@@ -558,7 +614,7 @@ def _ends(work: _Work) -> Iterator[Sown]:
 
 
 def _first_last(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for moment in thing.moments[:2]:
             n += 1
@@ -601,7 +657,7 @@ def _first_last(work: _Work) -> Iterator[Sown]:
 
 
 def _groups(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         table = sql.name(thing.table)
         for kind in thing.kinds[:2]:
@@ -647,7 +703,7 @@ def _by(sql: Writer, up: Thing) -> str:
 
 
 def _groups_above(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         for way, up in list(work.above(thing))[:4]:
             n += 1
@@ -697,7 +753,7 @@ def _group(sql: Writer, up: Thing) -> str:
 
 
 def _over_time(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         if (dated := work.dated(thing)) is None:
             continue
@@ -793,7 +849,7 @@ def _ranges(work: _Work) -> Iterator[Sown]:
 
 
 def _top(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing, amount in work.facts():
         if thing.key is None:
             continue
@@ -821,7 +877,7 @@ def _top(work: _Work) -> Iterator[Sown]:
 
 
 def _top_above(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         for way, up in list(work.above(thing))[:3]:
             n += 1
@@ -859,7 +915,7 @@ def _top_above(work: _Work) -> Iterator[Sown]:
 
 
 def _shares(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         table = sql.name(thing.table)
         for kind in thing.kinds[:1]:
@@ -911,7 +967,7 @@ def _ratios(work: _Work) -> Iterator[Sown]:
 
 
 def _having(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         for way, up in list(work.above(thing, farthest=2))[:3]:
             n += 1
@@ -961,7 +1017,7 @@ def _having(work: _Work) -> Iterator[Sown]:
 
 
 def _missing(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for up in work.named:
         for way, thing in work.below(up):
             join = way.joins[0]
@@ -1003,7 +1059,9 @@ def _missing(work: _Work) -> Iterator[Sown]:
 
 def _sets(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for first, second in combinations(work.counted, 2):
+    for first, second in combinations([*work.counted, *(t for t in work.all_things[work.place + 1 :] if t.key)], 2):
+        if first not in work.counted:
+            continue
         for kind in first.kinds:
             if not any(said(other.column) == said(kind.column) for other in second.kinds):
                 continue
@@ -1052,7 +1110,7 @@ def _sets(work: _Work) -> Iterator[Sown]:
 
 def _duplicates(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, thing in enumerate(work.counted):
+    for n, thing in enumerate(work.counted, work.place):
         for kind in thing.kinds[:1]:
             column, several = sql.name(kind.column), one_and_many(kind.words)[1]
             asked = f"In which {several} is there" if is_place(kind.column) and n % 2 else f"Which {several} have"
@@ -1073,7 +1131,7 @@ def _duplicates(work: _Work) -> Iterator[Sown]:
 
 
 def _compare(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         table = sql.name(thing.table)
         for kind in thing.kinds[:1]:
@@ -1101,7 +1159,7 @@ def _compare(work: _Work) -> Iterator[Sown]:
 
 
 def _above_average(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing, amount in work.facts():
         if thing.key is None:
             continue
@@ -1177,7 +1235,7 @@ def _bosses(work: _Work) -> Iterator[Sown]:
 
 
 def _ranks(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.things:
         for way, up in list(work.above(thing))[:2]:
             n += 1
@@ -1225,7 +1283,7 @@ def _ranks(work: _Work) -> Iterator[Sown]:
 
 def _matches(work: _Work) -> Iterator[Sown]:
     sql = work.sql
-    for n, thing in enumerate(work.named):
+    for n, thing in enumerate(work.named, work.place):
         column = thing.label[-1]
         head = f"SELECT {_bare(sql, thing)} FROM {sql.name(thing.table)} WHERE {sql.name(column)} LIKE"
         words = "last name" if thing.people else "name"
@@ -1249,7 +1307,7 @@ def _matches(work: _Work) -> Iterator[Sown]:
 
 
 def _yes_no(work: _Work) -> Iterator[Sown]:
-    sql, n = work.sql, 0
+    sql, n = work.sql, work.place
     for thing in work.counted:
         for kind in thing.kinds[:1]:
             n += 1
@@ -1296,41 +1354,42 @@ def _many_joins(work: _Work) -> Iterator[Sown]:
                 )
 
 
-_KINDS: tuple[Callable[[_Work], Iterator[Sown]], ...] = (
-    _lookup,
-    _lookup_above,
-    _list,
-    _filter_text,
-    _filter_number,
-    _filter_above,
-    _filter_flag,
-    _blanks,
-    _count,
-    _count_above,
-    _count_distinct,
-    _sum,
-    _in_time,
-    _average,
-    _ends,
-    _first_last,
-    _groups,
-    _groups_above,
-    _over_time,
-    _ranges,
-    _top,
-    _top_above,
-    _shares,
-    _ratios,
-    _having,
-    _missing,
-    _sets,
-    _duplicates,
-    _compare,
-    _above_average,
-    _bosses,
-    _ranks,
-    _matches,
-    _yes_no,
-    _many_joins,
+_KINDS: tuple[tuple[Callable[[_Work], Iterator[Sown]], int], ...] = (
+    (_lookup, 10),
+    (_lookup_above, 5),
+    (_list, 6),
+    (_filter_text, 12),
+    (_filter_number, 9),
+    (_filter_above, 6),
+    (_prices, 8),
+    (_filter_flag, 5),
+    (_blanks, 6),
+    (_count, 12),
+    (_count_above, 5),
+    (_count_distinct, 5),
+    (_sum, 7),
+    (_in_time, 8),
+    (_average, 5),
+    (_ends, 7),
+    (_first_last, 6),
+    (_groups, 9),
+    (_groups_above, 12),
+    (_over_time, 9),
+    (_ranges, 4),
+    (_top, 8),
+    (_top_above, 9),
+    (_shares, 7),
+    (_ratios, 3),
+    (_having, 7),
+    (_missing, 7),
+    (_sets, 6),
+    (_duplicates, 4),
+    (_compare, 4),
+    (_above_average, 4),
+    (_bosses, 5),
+    (_ranks, 6),
+    (_matches, 4),
+    (_yes_no, 5),
+    (_many_joins, 4),
 )
-"""What makes pairs, in the order in which they take turns."""
+"""What makes pairs, in the order in which they take turns, and how many of each are worth most."""

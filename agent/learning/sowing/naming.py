@@ -24,6 +24,8 @@ _LEVELS = words(
     "price rate rating score age level rank grade percent percentage ratio discount stars salary wage temperature "
     "height floor position order sequence version capacity size max min limit priority balance"
 )
+_PROSE = words("comment comments note notes description remark remarks text memo body message summary url link path")
+_PRICES = words("price cost fee fare rate tariff")
 _BIRTH = words("birth birthday born dob")
 _PARTICIPLES = words(
     "born built sent paid made sold bought taken held begun written seen read put shut lent left given"
@@ -104,6 +106,16 @@ def is_level(column: str) -> bool:
     """Whether the numbers of a column are compared and averaged, but seldom added up: a rating, a unit price."""
     parts = said(column).split()
     return bool(set(parts) & _LEVELS) and not set(parts) & {"total", "sum", "amount"}
+
+
+def is_price(column: str) -> bool:
+    """Whether a column says what something costs: `unit_price`, `fee`."""
+    return bool(set(said(column).split()[-1:]) & _PRICES)
+
+
+def is_prose(column: str) -> bool:
+    """Whether a column holds what somebody wrote: a comment, a description."""
+    return bool(set(said(column).split()) & _PROSE)
 
 
 def is_birth(column: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from agent.database.facts import SCANNED_ROWS
 from agent.database.naming import quoted
 from agent.database.result import Cell, QueryFailed, QueryRejected, Result
 from agent.learning.sowing.naming import (
@@ -16,6 +17,7 @@ from agent.learning.sowing.naming import (
     is_code,
     is_key_like,
     is_level,
+    is_prose,
     is_secret,
     one_and_many,
     said,
@@ -95,8 +97,9 @@ class Way:
 class Thing:
     """A table as people speak of it. `label` shows one row; `named` tells that it is no mere key.
 
-    `rows` are some real rows by column name. `blanks` are columns that hold NULL in some of them and not in others.
-    `ways` lead to what its rows belong to, `bosses` are columns that refer to other rows of the same table.
+    `rows` are some real rows by column name; `large` tells that there are too many to read them all. `blanks` are
+    columns that hold NULL in some of them and not in others. `ways` lead to what its rows belong to, `bosses` are
+    columns that refer to other rows of the same table.
     """
 
     table: str
@@ -107,6 +110,7 @@ class Thing:
     named: bool
     people: bool
     rows: tuple[dict[str, Cell], ...] = field(repr=False)
+    large: bool
     facts: tuple[str, ...]
     kinds: tuple[Kind, ...]
     amounts: tuple[Amount, ...]
@@ -136,7 +140,7 @@ def survey(lexicon: Lexicon, run: Run) -> tuple[Thing, ...]:
             break
         rows = _sample(table, lexicon, run)
         if rows:
-            found.append(_thing(table, rows, lexicon))
+            found.append(_thing(table, rows, _is_large(table, lexicon, run), lexicon))
     kept = {thing.table for thing in found}
     return tuple(_within(thing, kept) for thing in found)
 
@@ -165,7 +169,16 @@ def _sample(table: Table, lexicon: Lexicon, run: Run) -> tuple[dict[str, Cell], 
     return tuple(dict(zip(columns, row, strict=True)) for row in result.rows)
 
 
-def _thing(table: Table, rows: tuple[dict[str, Cell], ...], lexicon: Lexicon) -> Thing:
+def _is_large(table: Table, lexicon: Lexicon, run: Run) -> bool:
+    """Whether a table has more rows than are looked at for its values; also where that cannot be told in time."""
+    name = quoted(table.name, lexicon.schema.dialect)
+    try:
+        return bool(run(f"SELECT 1 FROM {name} LIMIT 1 OFFSET {SCANNED_ROWS}").rows)
+    except (QueryFailed, QueryRejected):
+        return True
+
+
+def _thing(table: Table, rows: tuple[dict[str, Cell], ...], large: bool, lexicon: Lexicon) -> Thing:
     from agent.drafting.saying import display
 
     keys = lexicon.primary_keys.get(table.name, ())
@@ -190,7 +203,7 @@ def _thing(table: Table, rows: tuple[dict[str, Cell], ...], lexicon: Lexicon) ->
             moments += _moment(column, rows, table.name, lexicon)
         elif (table.name, column.name) in lexicon.amounts:
             amounts += _amount(column, rows, facts, table.name)
-        elif facts is not None:
+        elif facts is not None and not is_prose(column.name):
             kinds += _kind(column, rows, facts, table.name)
     blanks = [
         c.name
@@ -206,6 +219,7 @@ def _thing(table: Table, rows: tuple[dict[str, Cell], ...], lexicon: Lexicon) ->
         many=many,
         key=keys[0] if len(keys) == 1 else None,
         label=label,
+        large=large,
         named=named,
         people=len(label) > 1,
         rows=rows,
