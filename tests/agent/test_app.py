@@ -44,7 +44,7 @@ def settings(tmp_path: Path) -> Settings:
         connection.executescript(DATABASE)
     (tmp_path / "glossary").mkdir()
     (tmp_path / "glossary" / "boats.toml").write_text(GLOSSARY, encoding="utf-8")
-    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"))
+    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"), sow=False)
 
 
 @pytest.fixture

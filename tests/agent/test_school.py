@@ -57,6 +57,7 @@ def settings(tmp_path: Path) -> Settings:
         runs=tmp_path / "runs",
         brain=str(tmp_path / "brain"),
         levers=Levers.read("none"),  # the model alone answers
+        sow=False,
     )
 
 

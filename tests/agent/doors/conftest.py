@@ -172,6 +172,7 @@ class Home:
             "HEBBQL_DATABASE": str(self.northwind),
             "HEBBQL_BRAIN": str(self.brain),
             "HEBBQL_MODEL": "none",
+            "HEBBQL_SOW": "off",
             **self.environment,
         }
 

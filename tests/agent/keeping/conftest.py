@@ -41,7 +41,7 @@ def settings(tmp_path: Path) -> Settings:
             connection.execute("INSERT INTO Trips VALUES (?, ?, ?)", (number + 1, number + 1, number % 5))
     (tmp_path / "glossary").mkdir()
     (tmp_path / "glossary" / "boats.toml").write_text(GLOSSARY, encoding="utf-8")
-    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"))
+    return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"), sow=False)
 
 
 def remember(app: App, batch: str, question: str, sql: str, *, origin: str = "seed:boats") -> Episode:

@@ -230,6 +230,7 @@ def live(order: Order, boats: Boats, copies: Any, tell: Callable[[str, str], Non
         brain=str(place / "brain"),
         lease_wait=0.01,
         levers=Levers.read("none"),  # the model alone answers
+        sow=False,
     )
     options = TrainingOptions(
         training=place.parent / "golds.jsonl", patience=order.patience, workers=order.workers, **OPTIONS

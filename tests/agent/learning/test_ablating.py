@@ -384,7 +384,9 @@ class Harbour:
 
     def order(self, levers: str, **known: Any) -> Order:
         usual: dict[str, Any] = {
-            "settings": Settings(database=str(self.home / "boats.sqlite"), data=self.home, runs=self.home / "runs"),
+            "settings": Settings(
+                database=str(self.home / "boats.sqlite"), data=self.home, runs=self.home / "runs", sow=False
+            ),
             "questions": self.home / "questions.jsonl",
             "variants": read_variants(levers),
             "folder": self.home / "runs" / "levers" / "scripted",

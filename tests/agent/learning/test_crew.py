@@ -375,6 +375,7 @@ def settings(tmp_path: Path) -> Settings:
         model="openai:m",
         openai_key="k",
         levers=Levers.read("none"),  # the model alone answers
+        sow=False,
     )
 
 
