@@ -315,6 +315,18 @@ def _prices(work: _Work) -> Iterator[Sown]:
         many = either(_NUMBERS, n)
         name, table, middle = sql.name(amount.column), sql.name(thing.table), number(amount.middle)
         head = f"SELECT {_bare(sql, thing)} FROM {table} WHERE {name}"
+        yield Sown(
+            "filter", f"costs more {thing.table}", f"Which {thing.many} cost more than {middle}?", f"{head} > {middle}"
+        )
+        for word, direction in (("cheapest", ""), ("most expensive", " DESC")):
+            ordered = f"SELECT {_bare(sql, thing)}, {name} FROM {table} ORDER BY {name}{direction} LIMIT"
+            yield Sown(
+                "top_n",
+                f"{word} {thing.table}",
+                f"What are the {many} {word} {thing.many}?",
+                f"{ordered} {_COUNTS[many]}",
+            )
+            yield Sown("min_max", f"{word} one {thing.table}", f"What is the {word} {thing.one}?", f"{ordered} 1")
         for row in work.rows(thing):
             yield Sown(
                 "lookup",
@@ -328,18 +340,6 @@ def _prices(work: _Work) -> Iterator[Sown]:
                 f"How much does {work.call(thing, row)} cost?",
                 f"SELECT {name} FROM {table} WHERE {_is(sql, thing, row)}",
             )
-        yield Sown(
-            "filter", f"costs more {thing.table}", f"Which {thing.many} cost more than {middle}?", f"{head} > {middle}"
-        )
-        for word, direction in (("cheapest", ""), ("most expensive", " DESC")):
-            ordered = f"SELECT {_bare(sql, thing)}, {name} FROM {table} ORDER BY {name}{direction} LIMIT"
-            yield Sown(
-                "top_n",
-                f"{word} {thing.table}",
-                f"What are the {many} {word} {thing.many}?",
-                f"{ordered} {_COUNTS[many]}",
-            )
-            yield Sown("min_max", f"{word} one {thing.table}", f"What is the {word} {thing.one}?", f"{ordered} 1")
 
 
 def _is(sql: Writer, thing: Thing, row: dict[str, object]) -> str:
@@ -545,6 +545,16 @@ def _in_time(work: _Work) -> Iterator[Sown]:
                     f"How many {thing.many} were {happened} in {year}?",
                     f"SELECT COUNT(*) {sql.source(thing.table, *ways)} WHERE {sql.year(date)} = '{year}'",
                 )
+
+
+def _sum_in_time(work: _Work) -> Iterator[Sown]:
+    sql = work.sql
+    for thing in work.things:
+        if (dated := work.dated(thing)) is None:
+            continue
+        table, name, years, ways = dated
+        date = sql.of(table, name) if ways else sql.name(name)
+        for year in _middle_out(years):
             for amount in thing.amounts[:2]:
                 if amount.adds:
                     column = sql.of(thing.table, amount.column) if ways else sql.name(amount.column)
@@ -752,7 +762,16 @@ def _group(sql: Writer, up: Thing) -> str:
     return sql.of(up.table, up.key or up.label[0])
 
 
-def _over_time(work: _Work) -> Iterator[Sown]:
+def _of(make: Callable[[_Work], Iterator[Sown]], *slots: str) -> Callable[[_Work], Iterator[Sown]]:
+    """Those pairs of a kind whose slot begins with one of these words."""
+
+    def some(work: _Work) -> Iterator[Sown]:
+        return (one for one in make(work) if one.slot.startswith(slots))
+
+    return some
+
+
+def _all_over_time(work: _Work) -> Iterator[Sown]:
     sql, n = work.sql, work.place
     for thing in work.things:
         if (dated := work.dated(thing)) is None:
@@ -1355,41 +1374,45 @@ def _many_joins(work: _Work) -> Iterator[Sown]:
 
 
 _KINDS: tuple[tuple[Callable[[_Work], Iterator[Sown]], int], ...] = (
-    (_lookup, 10),
-    (_lookup_above, 5),
-    (_list, 6),
-    (_filter_text, 12),
-    (_filter_number, 9),
+    (_lookup, 9),
+    (_lookup_above, 4),
+    (_list, 5),
+    (_filter_text, 11),
+    (_filter_number, 8),
     (_filter_above, 6),
-    (_prices, 8),
+    (_prices, 10),
     (_filter_flag, 5),
-    (_blanks, 6),
-    (_count, 12),
+    (_blanks, 5),
+    (_count, 11),
     (_count_above, 5),
-    (_count_distinct, 5),
-    (_sum, 7),
-    (_in_time, 8),
+    (_count_distinct, 4),
+    (_sum, 6),
+    (_in_time, 6),
+    (_sum_in_time, 3),
     (_average, 5),
-    (_ends, 7),
-    (_first_last, 6),
+    (_ends, 6),
+    (_first_last, 5),
     (_groups, 9),
-    (_groups_above, 12),
-    (_over_time, 9),
+    (_groups_above, 11),
+    (_of(_all_over_time, "years"), 6),
+    (_of(_all_over_time, "months"), 6),
+    (_of(_all_over_time, "running"), 4),
     (_ranges, 4),
     (_top, 8),
     (_top_above, 9),
-    (_shares, 7),
+    (_shares, 6),
     (_ratios, 3),
     (_having, 7),
     (_missing, 7),
     (_sets, 6),
     (_duplicates, 4),
-    (_compare, 4),
+    (_compare, 3),
     (_above_average, 4),
     (_bosses, 5),
-    (_ranks, 6),
+    (_of(_ranks, "rank"), 5),
+    (_of(_ranks, "best"), 4),
     (_matches, 4),
-    (_yes_no, 5),
+    (_yes_no, 4),
     (_many_joins, 4),
 )
 """What makes pairs, in the order in which they take turns, and how many of each are worth most."""
