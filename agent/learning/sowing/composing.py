@@ -315,31 +315,32 @@ def _prices(work: _Work) -> Iterator[Sown]:
         many = either(_NUMBERS, n)
         name, table, middle = sql.name(amount.column), sql.name(thing.table), number(amount.middle)
         head = f"SELECT {_bare(sql, thing)} FROM {table} WHERE {name}"
-        yield Sown(
-            "filter", f"costs more {thing.table}", f"Which {thing.many} cost more than {middle}?", f"{head} > {middle}"
-        )
-        for word, direction in (("cheapest", ""), ("most expensive", " DESC")):
-            ordered = f"SELECT {_bare(sql, thing)}, {name} FROM {table} ORDER BY {name}{direction} LIMIT"
-            yield Sown(
-                "top_n",
-                f"{word} {thing.table}",
-                f"What are the {many} {word} {thing.many}?",
-                f"{ordered} {_COUNTS[many]}",
-            )
-            yield Sown("min_max", f"{word} one {thing.table}", f"What is the {word} {thing.one}?", f"{ordered} 1")
+        order = f"SELECT {_bare(sql, thing)}, {name} FROM {table} ORDER BY {name}"
+        cheapest, dearest = (f"{thing.table} {word}" for word in ("cheapest", "most expensive"))
         for row in work.rows(thing):
-            yield Sown(
-                "lookup",
-                f"cost {thing.table}",
-                f"How much does the {thing.one} {work.call(thing, row)} cost?",
-                f"SELECT {name} FROM {table} WHERE {_is(sql, thing, row)}",
-            )
             yield Sown(
                 "lookup",
                 f"cost of {thing.table}",
                 f"How much does {work.call(thing, row)} cost?",
                 f"SELECT {name} FROM {table} WHERE {_is(sql, thing, row)}",
             )
+        yield Sown(
+            "top_n",
+            cheapest,
+            f"What are the {many} cheapest {thing.many}?",
+            f"{order} LIMIT {_COUNTS[many]}",
+        )
+        yield Sown(
+            "filter", f"costs more {thing.table}", f"Which {thing.many} cost more than {middle}?", f"{head} > {middle}"
+        )
+        yield Sown("min_max", f"one {dearest}", f"What is the most expensive {thing.one}?", f"{order} DESC LIMIT 1")
+        yield Sown(
+            "top_n",
+            dearest,
+            f"What are the {many} most expensive {thing.many}?",
+            f"{order} DESC LIMIT {_COUNTS[many]}",
+        )
+        yield Sown("min_max", f"one {cheapest}", f"What is the cheapest {thing.one}?", f"{order} LIMIT 1")
 
 
 def _is(sql: Writer, thing: Thing, row: dict[str, object]) -> str:
@@ -1374,44 +1375,44 @@ def _many_joins(work: _Work) -> Iterator[Sown]:
 
 
 _KINDS: tuple[tuple[Callable[[_Work], Iterator[Sown]], int], ...] = (
-    (_lookup, 9),
+    (_lookup, 8),
     (_lookup_above, 4),
     (_list, 5),
-    (_filter_text, 11),
-    (_filter_number, 8),
-    (_filter_above, 6),
-    (_prices, 10),
-    (_filter_flag, 5),
+    (_filter_text, 10),
+    (_filter_number, 7),
+    (_filter_above, 5),
+    (_prices, 8),
+    (_filter_flag, 4),
     (_blanks, 5),
-    (_count, 11),
-    (_count_above, 5),
+    (_count, 9),
+    (_count_above, 4),
     (_count_distinct, 4),
     (_sum, 6),
     (_in_time, 6),
     (_sum_in_time, 3),
-    (_average, 5),
+    (_average, 4),
     (_ends, 6),
     (_first_last, 5),
-    (_groups, 9),
-    (_groups_above, 11),
-    (_of(_all_over_time, "years"), 6),
-    (_of(_all_over_time, "months"), 6),
+    (_groups, 8),
+    (_groups_above, 9),
+    (_of(_all_over_time, "years"), 5),
+    (_of(_all_over_time, "months"), 5),
     (_of(_all_over_time, "running"), 4),
     (_ranges, 4),
-    (_top, 8),
-    (_top_above, 9),
+    (_top, 7),
+    (_top_above, 8),
     (_shares, 6),
     (_ratios, 3),
-    (_having, 7),
+    (_having, 6),
     (_missing, 7),
-    (_sets, 6),
-    (_duplicates, 4),
+    (_sets, 5),
+    (_duplicates, 3),
     (_compare, 3),
     (_above_average, 4),
-    (_bosses, 5),
+    (_bosses, 4),
     (_of(_ranks, "rank"), 5),
     (_of(_ranks, "best"), 4),
-    (_matches, 4),
+    (_matches, 3),
     (_yes_no, 4),
     (_many_joins, 4),
 )
