@@ -56,7 +56,7 @@ def _unnamed(work: Work) -> str | None:
 
 def _count_rows(work: Work, before: str) -> bool:
     """Count rows where an amount of rows was added up, where the question asks how many of a table there are."""
-    counted = _counted(work)
+    counted = counted_rows(work)
     amounts = [_whole(work, node, before) for node in matching(work, before)]
     figures = [node.parent for node in amounts if is_call(node.parent, "SUM", "AVG")]
     branches = [node for node in amounts if _is_summed_branch(node)]
@@ -74,7 +74,7 @@ def _count_rows(work: Work, before: str) -> bool:
     return True
 
 
-def _counted(work: Work) -> str | None:
+def counted_rows(work: Work) -> str | None:
     """The table of `how many orders` or `the most orders`, where nothing else is asked of amounts."""
     if work.new.measures or work.new.distinct is not None or work.new.aggregates - {"COUNT"}:
         return None

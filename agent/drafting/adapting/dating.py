@@ -8,8 +8,19 @@ from datetime import timedelta
 from sqlglot import exp
 
 from agent.drafting.adapting.explaining import shares_its_spot
-from agent.drafting.adapting.sources import sources_of, tables_used, wholes_of
-from agent.drafting.adapting.work import Filter, Held, Misfit, Work, links_of, matching, parsed, scope_of, take_out
+from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used, wholes_of
+from agent.drafting.adapting.work import (
+    Either,
+    Filter,
+    Held,
+    Misfit,
+    Work,
+    links_of,
+    matching,
+    parsed,
+    scope_of,
+    take_out,
+)
 from agent.drafting.literals import Column, slot_links
 from agent.drafting.saying import canonical
 from agent.drafting.times import as_text, forms, split_clock, time_of, written
@@ -72,6 +83,8 @@ def fit_times(work: Work) -> list[Filter]:
         return [Filter(filter_sql(p, *column, work.dialect), (column[0],), where) for p in periods]
     either = " OR ".join(f"({filter_sql(p, *column, work.dialect)})" for p in periods)
     work.bend(0.3)
+    parts = tuple(filter_sql(p, *column, work.dialect) for p in periods)
+    work.either.append(Either(f"({either})", parts, tuple(p.start for p in periods)))
     return [Filter(f"({either})", (column[0],), where)]
 
 
@@ -144,7 +157,8 @@ def fit_grain(work: Work) -> None:
     if then == now:
         return
     if then is None or now is None:
-        work.bend(1.0)
+        if not (_add_grain(work, now) if now is not None else _drop_grain(work, then)):
+            work.bend(1.0)
         return
     column = work.then.date_column
     if column is None:
@@ -156,3 +170,50 @@ def fit_grain(work: Work) -> None:
     for node in found:
         node.replace(_grouped(work, now, column))
     work.bend(0.2, f"{then} became {now}")
+
+
+def _add_grain(work: Work, grain: str) -> bool:
+    """Part figures by months or years, before what they are parted by already."""
+    scope, column = work.tree, work.now.date_column or work.then.date_column
+    if not isinstance(scope, exp.Select) or column is None or work.new.limit is not None or not has_aggregates(scope):
+        return False
+    if any(scope.args.get(part) for part in ("having", "limit", "with_", "distinct")) or scope.find(exp.Window):
+        return False
+    bare = any(isinstance(one.unalias(), exp.Column) for one in scope.expressions)
+    group = scope.args.get("group")
+    if (bare and group is None) or not isinstance(scope.args.get("from_"), exp.From) or scope.find(exp.Subquery):
+        return False
+    held = _grouped(work, grain, column)
+    scope.set("expressions", [held, *scope.expressions])
+    scope.set("group", exp.Group(expressions=[held.copy(), *(group.expressions if group is not None else ())]))
+    scope.set("order", None)
+    over = work.asked.intent.kind == "over_time" != work.known.understood.intent.kind
+    work.bend(-0.5 if over else 0.5, f"parted by {grain}")
+    return True
+
+
+def _drop_grain(work: Work, grain: str | None) -> bool:
+    """Give one figure for all months or years."""
+    scope, column = work.tree, work.then.date_column
+    if not isinstance(scope, exp.Select) or column is None or grain is None or scope.find(exp.Window):
+        return False
+    group = scope.args.get("group")
+    if group is None or any(scope.args.get(part) for part in ("having", "limit", "with_")):
+        return False
+    found = matching(work, canonical(grouping_sql(grain, *column, work.dialect), work.dialect))
+    shown = [one for one in scope.expressions if any(node is one.unalias() for node in found)]
+    names = {one.alias for one in shown if one.alias}
+    left = [
+        one
+        for one in group.expressions
+        if not any(node is one for node in found) and not (isinstance(one, exp.Column) and one.name in names)
+    ]
+    rest = [one for one in scope.expressions if one not in shown]
+    if not shown or not rest or len(left) == len(group.expressions) or not has_aggregates(scope):
+        return False
+    scope.set("expressions", rest)
+    scope.set("order", None)
+    scope.set("group", exp.Group(expressions=left) if left else None)
+    plain = work.known.understood.intent.kind == "over_time" != work.asked.intent.kind
+    work.bend(-0.5 if plain else 0.5, f"not parted by {grain}")
+    return True

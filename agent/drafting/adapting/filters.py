@@ -9,8 +9,17 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from agent.drafting.adapting.explaining import shares_its_spot, spot_of
-from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used, wholes_of
+from agent.drafting.adapting.sources import (
+    denied,
+    has_aggregates,
+    lacking,
+    sources_of,
+    sources_of_top,
+    tables_used,
+    wholes_of,
+)
 from agent.drafting.adapting.work import (
+    Either,
     Filter,
     Held,
     Misfit,
@@ -84,8 +93,11 @@ def fit_values(work: Work) -> list[Filter]:
         rest = [link for link in kept if all(link is not before for before, _ in matched)]
         others = [link for link in listed if all(link is not after for _, after in matched)]
         matched += list(zip(rest, others, strict=True))
+    gone_without = lacking(work)
     for before, after in matched:
         if is_excluded(work.then.question, before.start) != is_excluded(work.now.question, after.start):
+            continue
+        if after.table in gone_without and before.table not in gone_without:
             continue
         for one in free:
             if one.link is before:
@@ -226,6 +238,9 @@ def _value_filters(work: Work, links: Sequence[Link]) -> list[Filter]:
             sql = f"{name} {'<>' if out else '='} {values[0]}"
         else:
             sql = f"{name} {'NOT IN' if out else 'IN'} ({', '.join(values)})"
+            if not out and len(values) == len(members):
+                parts = tuple(f"{name} = {value}" for value in values)
+                work.either.append(Either(sql, parts, tuple(link.start for link in members)))
         found.append(Filter(sql, (table,), work.emptied))
     return found
 
@@ -323,7 +338,7 @@ def put_in(work: Work, filters: Sequence[Filter]) -> None:
 
 
 def _filter(work: Work, one: Filter) -> None:
-    scope = one.scope or _scope_for(work, one)
+    scope = _inside(work, one) or one.scope or _scope_for(work, one)
     condition = parsed(work, one.sql)
     where = scope.args.get("where")
     if where is None:
@@ -332,6 +347,14 @@ def _filter(work: Work, one: Filter) -> None:
         kept = where.this
         kept = exp.paren(kept, copy=False) if isinstance(kept, exp.Or) else kept
         where.set("this", exp.And(this=kept, expression=condition))
+
+
+def _inside(work: Work, one: Filter) -> exp.Select | None:
+    """The SELECT behind NOT that alone reads what a filter is about: `no order that was shipped to Brazil`."""
+    wanted = set(one.tables or tables_of(work, one.sql))
+    if wanted <= sources_of_top(work) or (one.scope is not None and one.scope is not work.tree):
+        return None
+    return next((scope for scope in denied(work) if wanted <= sources_of(work, scope)), None)
 
 
 def _scope_for(work: Work, one: Filter) -> exp.Select:

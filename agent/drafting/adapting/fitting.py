@@ -17,8 +17,10 @@ from agent.drafting.adapting.calls import calls
 from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
 from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_values, fit_words, put_in
+from agent.drafting.adapting.halves import fit_halves, read_own_tables
 from agent.drafting.adapting.numbers import check_numbers, fit_numbers
 from agent.drafting.adapting.parting import fit_names_shown, show_referred
+from agent.drafting.adapting.reshaping import fit_ends, fit_shape
 from agent.drafting.adapting.rows import fit_direction, fit_limit, fit_offset
 from agent.drafting.adapting.showing import fit_shown
 from agent.drafting.adapting.sources import drop_unused, show_each_once, tables_used
@@ -86,9 +88,13 @@ def _adapted(work: Work) -> Adapted:
     fit_names_shown(work)
     fit_grain(work)
     put_in(work, [*wanted, *work.thresholds])
+    fit_ends(work)
+    fit_shape(work)
     fit_shown(work)
     drop_unused(work, used)
     show_each_once(work, used)
+    fit_halves(work)
+    read_own_tables(work)
     check_numbers(work)
     for node in work.tree.find_all(exp.SetOperation):
         if node.this == node.expression:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from agent.database.dialects import dialect as read_dialect
 from agent.drafting.adapting.amounts import summed
+from agent.drafting.adapting.calls import aggregates, is_call
 from agent.drafting.adapting.work import Filter, Held, Misfit, Work, parsed, take_out
 from agent.linked import Comparison, Grounding, Link
 from agent.wording import tokens
@@ -137,9 +138,13 @@ def _add_threshold(work: Work, number: Link) -> bool:
     """Hold the one amount that the question names against its number, row by row."""
     sign = _comparison(number, work.now)
     measures = work.new.measures
-    if sign is None or len(measures) != 1 or number.value is None or sign.operator == "between":
+    if sign is None or number.value is None or sign.operator == "between":
         return False
     dialect = read_dialect(work.dialect)
+    if not measures and _hold_count(work, sign, number.value):
+        return True
+    if len(measures) != 1:
+        return False
     if not work.new.aggregates - {"COUNT"} and not work.tree.args.get("group"):
         work.spent = measures[0]
         work.thresholds.append(Filter(f"{measures[0]} {sign.operator} {number.value}", ()))
@@ -150,6 +155,20 @@ def _add_threshold(work: Work, number: Link) -> bool:
     else:
         return False
     work.bend(0.8, f"added {sign.text}")
+    return True
+
+
+def _hold_count(work: Work, sign: Comparison, number: str) -> bool:
+    """Hold the one count of each group against a number."""
+    scope = work.tree
+    if not isinstance(scope, exp.Select) or not scope.args.get("group") or scope.args.get("having"):
+        return False
+    figures = [one.unalias() for one in scope.expressions if any(aggregates(one))]
+    if len(figures) != 1 or not is_call(figures[0], "COUNT"):
+        return False
+    held = _NODES[sign.operator](this=figures[0].copy(), expression=exp.Literal.number(number))
+    scope.set("having", exp.Having(this=held))
+    work.bend(0.6 if work.known.understood.intent.kind != work.asked.intent.kind else 0.3, f"added {sign.text}")
     return True
 
 

@@ -7,7 +7,7 @@ import re
 from sqlglot import exp
 
 from agent.drafting.adapting.calls import is_aggregated
-from agent.drafting.adapting.sources import has_aggregates
+from agent.drafting.adapting.sources import has_aggregates, lacking
 from agent.drafting.adapting.work import Work, column_of, home_of
 from agent.drafting.literals import Column
 from agent.drafting.saying import Thing, display
@@ -15,14 +15,29 @@ from agent.drafting.saying import Thing, display
 _REFERRED = "Referred"
 _PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
 
+_AND = re.compile(r"\s+(?:and|x|/)\s+(?:(?:by|per|each|every)\s+)?\Z", re.IGNORECASE)
+
 
 def is_parted_by(work: Work, thing: Thing) -> bool:
     """Whether the question says `per` of it."""
-    links = (one for one in work.now.chosen if one.table == thing.table)
+    links = [one for one in work.now.chosen if one.table == thing.table]
     return any(
-        _PER.search(work.now.question[: link.start])
+        _PER.search(work.now.question[: link.start]) or _is_second(work, link.start)
         for link in links
         if link.column in (thing.column, None) or (thing.column is None and link.role == "entity")
+    )
+
+
+def _is_second(work: Work, start: int) -> bool:
+    """Whether it is the second of two: `by category and country`."""
+    question = work.now.question
+    match = _AND.search(question[:start])
+    return match is not None and any(
+        link.end <= match.start()
+        and not question[link.end : match.start()].strip()
+        and _PER.search(question[: link.start])
+        and not link.verb
+        for link in work.now.chosen
     )
 
 
@@ -96,6 +111,8 @@ def fit_columns_shown(work: Work) -> bool:
         return False
     before = [home_of(one) for one in scope.expressions]
     if None in before or set(before) == set(work.new.shown) or _lists_the_same(work):
+        return False
+    if {table for table, _ in work.new.shown} & lacking(work):
         return False
     if not work.new.listed and (set(before) != set(work.old.shown) or set(work.old.shown) == set(work.new.shown)):
         return False

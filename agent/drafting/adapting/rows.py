@@ -27,6 +27,10 @@ def fit_limit(work: Work) -> None:
             work.tree.set("limit", exp.Limit(expression=exp.Literal.number(now)))
             work.bend(1.0, f"limited to {now}")
             return
+        if not limits and not ranked and work.tree.args.get("order") is None:
+            work.cut = True
+            work.bend(1.0)
+            return
         work.bend(1.0)
     changed = False
     for node in limits:

@@ -21,6 +21,24 @@ def sources_of(work: Work, scope: exp.Select) -> set[str]:
     return {t.name for t in scope.find_all(exp.Table) if t.find_ancestor(exp.Select) is scope} & work.tables
 
 
+def sources_of_top(work: Work) -> set[str]:
+    """The tables that the whole query itself reads, by name or for a column."""
+    top = work.tree
+    return sources_of(work, top) | tables_used(work, top) if isinstance(top, exp.Select) else set()
+
+
+def denied(work: Work) -> list[exp.Select]:
+    """The SELECTs whose rows are what is lacking, where there is one."""
+    found = [node.find(exp.Select) for node in work.tree.find_all(exp.Not)]
+    scopes = [one for one in found if one is not None]
+    return scopes if len(scopes) == 1 and isinstance(work.tree, exp.Select) else []
+
+
+def lacking(work: Work) -> set[str]:
+    """The tables that are read only behind NOT, so that no row of them is there to show."""
+    return {table for scope in denied(work) for table in sources_of(work, scope)} - sources_of_top(work)
+
+
 def has_aggregates(scope: exp.Select) -> bool:
     return any(node.find_ancestor(exp.Select) is scope for node in aggregates(scope))
 

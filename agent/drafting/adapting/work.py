@@ -57,6 +57,15 @@ class Filter:
     scope: exp.Select | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Either:
+    """A condition that was put in for several things named, that of each of them, and where these are named."""
+
+    sql: str
+    parts: tuple[str, ...]
+    starts: tuple[int, ...]
+
+
 class Work:
     """The state of one adapting. Each step changes the tree, and notes what it changed.
 
@@ -78,6 +87,10 @@ class Work:
         """An amount that became a filter, and is not shown."""
         self.counted = ""
         """The table whose rows are counted now, where others were."""
+        self.either: list[Either] = []
+        """Conditions that hold for either of several things named."""
+        self.cut = False
+        """Whether as many rows as asked for are still to be cut from the list."""
         self.settled: list[Thing] = []
         """Things asked about that stand in the tree already."""
         self.placed: set[str] = set()
