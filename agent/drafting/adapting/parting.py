@@ -15,6 +15,7 @@ from agent.drafting.saying import Thing, display
 _REFERRED = "Referred"
 _PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
 
+_PER_TIME = re.compile(r"\b(?:per|each|every|by)\s+(?:year|quarter|month)\s+and\s+\Z", re.IGNORECASE)
 _AND = re.compile(r"\s+(?:and|x|/)\s+(?:(?:by|per|each|every)\s+)?\Z", re.IGNORECASE)
 
 
@@ -22,7 +23,9 @@ def is_parted_by(work: Work, thing: Thing) -> bool:
     """Whether the question says `per` of it."""
     links = [one for one in work.now.chosen if one.table == thing.table]
     return any(
-        _PER.search(work.now.question[: link.start]) or _is_second(work, link.start)
+        _PER.search(work.now.question[: link.start])
+        or _PER_TIME.search(work.now.question[: link.start])
+        or _is_second(work, link.start)
         for link in links
         if link.column in (thing.column, None) or (thing.column is None and link.role == "entity")
     )

@@ -21,6 +21,12 @@ _ON_ALL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_ONLY = re.compile(
+    r"\b(?:just|only)\s+(?:(?:the|their|its|our)\s+)?(?:\w+\s+){0,3}\w+\W*\Z"
+    r"|\b(?:only|will do|is enough|are enough|suffices?)\W*\Z",
+    re.IGNORECASE,
+)
+
 
 def fit_shown(work: Work) -> None:
     """Show what the question asks for, where it says this for certain; strain where the query cannot show it."""
@@ -35,6 +41,21 @@ def fit_shown(work: Work) -> None:
     _add_up(work, scope)
     _leave_out_what_is_given(work, scope)
     _show_head_alone(work, scope)
+    _show_names_only(work, scope)
+
+
+def _show_names_only(work: Work, scope: exp.Select) -> None:
+    """Leave out the figure that groups are listed by, where the question wants names and nothing more."""
+    places = [n for n, one in enumerate(scope.expressions) if any(aggregates(one))]
+    asked = set(work.new.shown)
+    if not work.new.listed or not asked or not places or not scope.args.get("group"):
+        return
+    if not _ONLY.search(work.now.question) or asked & work.lexicon.amounts:
+        return
+    if {home_of(one) for n, one in enumerate(scope.expressions) if n not in places} != asked:
+        return
+    leave_out(work, scope, places)
+    work.bend(0.05, "shows no figure")
 
 
 def _part_by_what_is_said(work: Work, scope: exp.Select) -> None:

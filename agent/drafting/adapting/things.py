@@ -138,9 +138,28 @@ def _show(work: Work, scope: exp.Select, before: set[Column], after: Sequence[Co
             named = exp.alias_(column_of(*after[0]), one.alias_or_name, quoted=True) if inner else None
             fresh.append(named or column_of(*after[0]))
             fresh += [column_of(*column) for column in after[1:]]
-        elif inner:
+        elif inner and not _shown_no_more(work, scope, one.alias_or_name):
             fresh.append(exp.alias_(column_of(*after[0]), one.alias_or_name, quoted=True))
     scope.set("expressions", fresh)
+
+
+def _shown_no_more(work: Work, inner: exp.Select, name: str) -> bool:
+    """Take a name of an inner query out of what the queries around it show; says whether nothing else needs it."""
+    used = [c for c in work.tree.find_all(exp.Column) if c.name == name and c.table not in work.tables]
+    used = [c for c in used if c.find_ancestor(exp.Select) is not inner]
+    shown = [c for c in used if isinstance(c.parent, exp.Select) and c.arg_key == "expressions"]
+    if not shown or len(shown) < len(used) or any(len(_around(c).expressions) == 1 for c in shown):
+        return False
+    for column in shown:
+        scope = _around(column)
+        scope.set("expressions", [one for one in scope.expressions if one is not column])
+    return True
+
+
+def _around(column: exp.Column) -> exp.Select:
+    if not isinstance(column.parent, exp.Select):
+        raise Misfit
+    return column.parent
 
 
 def _show_column(work: Work, before: str, after: Column) -> None:
