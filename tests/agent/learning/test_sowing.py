@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,12 +12,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 from agent.app import open_app
 from agent.attempt import Understood
 from agent.database.guard import check
 from agent.database.reading import Database, open_database
 from agent.database.result import Result
+from agent.doors.cli import cli
 from agent.grounding import Lexicon, ground
 from agent.intent import bucket_of, mask, predict
 from agent.learning.sowing import MOST_PAIRS, naming, sow, sowing, sown_batch, survey, writing
@@ -194,6 +197,11 @@ def test_what_a_row_belongs_to_by_two_keys_is_not_asked_for(field_of: Callable[[
     assert found and not any("games" in e.sql and "teams" in e.sql for e in found)
 
 
+def test_people_are_called_by_both_names_however_often_each_is_repeated(sown: tuple[Episode, ...]) -> None:
+    of_guests = [e.sql for e in sown if e.sql.endswith("GROUP BY guests.guest_id")]
+    assert of_guests and all(sql.startswith("SELECT guests.first_name, guests.last_name") for sql in of_guests)
+
+
 def test_secrets_and_blobs_are_neither_read_nor_shown(field_of: Callable[[str], Field]) -> None:
     field = field_of("""
         CREATE TABLE users (user_id INTEGER PRIMARY KEY, name TEXT, password_hash TEXT, passport_no TEXT, face BLOB,
@@ -277,6 +285,21 @@ def test_nothing_is_sown_when_it_is_switched_off_or_a_pack_is_there(tmp_path: Pa
     with open_app(at(tmp_path)) as app:
         app.get_ready_to_recall()
         assert [episode.origin for episode in app.ledger.episodes()] == ["seed:trees"]
+
+
+def test_the_command_sows_by_hand_and_says_the_second_time_that_all_is_known(tmp_path: Path) -> None:
+    place = made(tmp_path / "trees.sqlite", TREES)
+    environment = {"HEBBQL_DATABASE": place, "HEBBQL_BRAIN": str(tmp_path / "brain"), "HEBBQL_RUNS": str(tmp_path)}
+    done = [CliRunner().invoke(cli, ["seed", "--schema", "--json"], env=environment) for _ in range(2)]
+    first, second = (json.loads(one.stdout) for one in done)
+    assert [one.exit_code for one in done] == [0, 0]
+    assert first["remembered"] > 0 == first["known"] == len(first["refused"])
+    assert (second["remembered"], second["known"], second["batch"]) == (0, first["remembered"], first["batch"])
+
+
+def test_the_command_takes_no_file_beside_the_schema(tmp_path: Path) -> None:
+    wrong = CliRunner().invoke(cli, ["seed", "some.jsonl", "--schema"], env={"HEBBQL_RUNS": str(tmp_path)})
+    assert wrong.exit_code == 2 and "--schema stands alone" in wrong.output
 
 
 @pytest.mark.parametrize("module", [naming, writing, sowing])
