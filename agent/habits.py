@@ -171,7 +171,7 @@ class Habits:
         A query that has no way to the question that is asked is asked about its own literals: the way must give its
         rows there.
         """
-        if not all(_same(draft, self._run(other.sql)) for other in ways if other is not way):
+        if not all(self._same(draft, self._run(other.sql)) for other in ways if other is not way):
             return False
         told = {other.template.text for other in ways}
         rest = (one for one in learned if one.template is None or one.template.text not in told)
@@ -185,7 +185,7 @@ class Habits:
                 if known.template is not None
             )
             sql = next((text for text in filled if text is not None), None)
-            return sql is not None and _same(self._run(sql), self._run(one.episode.sql))
+            return sql is not None and self._same(self._run(sql), self._run(one.episode.sql))
 
         return self._agreed.get(lexicon, (one.episode.id, way.template.text), agrees)
 
@@ -200,10 +200,22 @@ class Habits:
             return None
         return Draft(None, Reply(text=sql), sql=query.sql, tables=query.tables, result=result, origin="habit")
 
+    def _same(self, one: Draft | None, other: Draft | None) -> bool:
+        """Whether two queries gave the same rows, in the same order where both ask for one."""
+        if one is None or other is None or one.result is None or other.result is None:
+            return False
+        dialect = self.lexicon().schema.dialect
+        return same(one.result, other.result, ordered=_sorts(one.sql, dialect) and _sorts(other.sql, dialect))
 
-def _same(one: Draft | None, other: Draft | None) -> bool:
-    """Whether two queries gave the same rows, in the same order where both ask for one."""
-    if one is None or other is None or one.result is None or other.result is None:
-        return False
-    ordered = all(" ORDER BY " in draft.sql.rpartition(")")[2] for draft in (one, other))
-    return same(one.result, other.result, ordered=ordered)
+
+def _sorts(sql: str, dialect: str) -> bool:
+    """Whether a query says in which order its rows come; what it sorts inside of it says nothing of that.
+
+    >>> _sorts("SELECT Name FROM Boats ORDER BY COALESCE(Metres, 0)", "sqlite")
+    True
+    >>> _sorts("SELECT ' ORDER BY ' FROM (SELECT Name FROM Boats ORDER BY Name) AS b", "sqlite")
+    False
+    """
+    from agent.database.guard import parse_query
+
+    return parse_query(sql, dialect).args.get("order") is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -21,9 +22,9 @@ class KeptWeights:
     ledger: Ledger
     synapses: SynapseStore
 
-    def read(self, moved: Iterable[Content]) -> Iterable[Content]:
+    def read(self, moved: Iterable[Content], *, within: Transaction | None = None) -> Iterable[Content]:
         """The bodies of synapse records after these contents of `weights_moved` events, oldest first."""
-        with self.ledger.connection() as connection:
+        with nullcontext(within.connection) if within is not None else self.ledger.connection() as connection:
             buckets = {bucket.bucket: bucket for bucket in self.synapses.buckets(connection)}
         return [_body(synapse, buckets) for synapse in replayed(moved)]
 

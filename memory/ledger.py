@@ -8,7 +8,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -88,6 +88,11 @@ BLANKABLE = frozenset(
         EventKind.LESSON_DROPPED,
         EventKind.TERM_TAUGHT,
         EventKind.TERM_DROPPED,
+        EventKind.EPISODE_FORGOTTEN,
+        EventKind.SNAPSHOT_TAKEN,
+        EventKind.BRAIN_CHANGED,
+        EventKind.CANARY_BEGAN,
+        EventKind.CANARY_ENDED,
     }
 )
 """Events whose content can be erased without an episode: what else the brain knows does not hang on it."""
@@ -311,10 +316,11 @@ class Transaction:
         self._between("episode row")
         return True
 
-    def blank(self, positions: Iterable[int], reason: str = "") -> tuple[int, ...]:
+    def blank(self, positions: Iterable[int], reason: str = "", *, terms: Iterable[str] = ()) -> tuple[int, ...]:
         """Take the contents at some positions out of the history, and give those that still had one.
 
         Only what nothing else is made of may go: see `BLANKABLE`. Lessons and terms must have been taken away before.
+        `terms` are the lasting ids of terms (`memory.semantic.term_ids`) that no file may bring back from now on.
 
         Raises:
             ContentError: an event of another kind stands at one of the positions.
@@ -324,9 +330,11 @@ class Transaction:
         found = self.connection.execute(kept.order_by(LEDGER.c.position)).all()
         if other := next((row for row in found if row.kind not in BLANKABLE), None):
             raise ContentError(f"Position {other.position} is {other.kind}, which is not erased by itself.")
-        gone = [row.position for row in found]
+        gone, barred = [row.position for row in found], sorted(set(terms))
+        if gone or barred:
+            body = {"reason": reason, "positions": gone, **({"terms": barred} if barred else {})}
+            self.append(EventKind.CONTENT_ERASED, "", body)
         if gone:
-            self.append(EventKind.CONTENT_ERASED, "", {"reason": reason, "positions": gone})
             self.connection.execute(update(CONTENT).where(CONTENT.c.position.in_(gone)).values(salt=None, body=None))
             self._between("contents erased")
             self.erased = True
@@ -614,9 +622,18 @@ class Ledger:
             return position, link
 
     def events(
-        self, *, kinds: Iterable[EventKind] = (), subject: str | None = None, after: int = 0, until: int | None = None
+        self,
+        *,
+        kinds: Iterable[EventKind] = (),
+        subject: str | None = None,
+        after: int = 0,
+        until: int | None = None,
+        within: Transaction | None = None,
     ) -> Iterator[Event]:
-        """Read events in order: of some kinds, of one subject, of positions in `(after, until]`."""
+        """Read events in order: of some kinds, of one subject, of positions in `(after, until]`.
+
+        `within` a transaction also those that it has written; read them to the end before it writes more.
+        """
         wanted = select(LEDGER, CONTENT.c.body).join(CONTENT, CONTENT.c.position == LEDGER.c.position, isouter=True)
         wanted = wanted.where(LEDGER.c.position > after).order_by(LEDGER.c.position)
         if until is not None:
@@ -625,7 +642,7 @@ class Ledger:
             wanted = wanted.where(LEDGER.c.subject == subject)
         if kinds := tuple(kinds):
             wanted = wanted.where(LEDGER.c.kind.in_(kinds))
-        with self.connection() as connection:
+        with nullcontext(within.connection) if within is not None else self.connection() as connection:
             for row in connection.execute(wanted.execution_options(yield_per=500)):
                 content = None if row.body is None else json.loads(row.body)
                 yield Event(row.position, row.at / 1e6, EventKind(row.kind), row.subject, content, row.hash)
@@ -640,9 +657,9 @@ class Ledger:
             state = connection.execute(select(EPISODES.c.state).where(EPISODES.c.id == str(id))).scalar_one_or_none()
         return state
 
-    def episode_states(self) -> dict[str, EpisodeState]:
-        """What has become of every episode that was ever remembered or barred, by id."""
-        with self.connection() as connection:
+    def episode_states(self, *, within: Transaction | None = None) -> dict[str, EpisodeState]:
+        """What has become of every episode that was ever remembered or barred, by id; as `within` a transaction."""
+        with nullcontext(within.connection) if within is not None else self.connection() as connection:
             rows = connection.execute(select(EPISODES.c.id, EPISODES.c.state).order_by(EPISODES.c.id))
             return {row.id: row.state for row in rows}
 

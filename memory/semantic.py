@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, delete, insert, select
 
+from memory.episode import plain
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.tables import CONTENT, LEDGER, SCHEMA_VERSIONS, TERM_NAMES
 
 _SUBJECT = "term"
 """The subject of what happens to terms. It is part of the chain and can never be erased, so it tells none of them."""
+
+_NAMESPACE = uuid.UUID("5c1c1f0e-58f4-5f0b-9a53-6f8d3d1b7a92")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +105,15 @@ class SemanticMemory:
     def load(self, terms: Iterable[Term]) -> tuple[Term, ...]:
         """Teach the terms of a glossary file that were never taught from there before, and give those.
 
-        A file never takes a name from another origin: what a person taught outranks it, at every start.
+        A file never takes a name from another origin: what a person taught outranks it, at every start. Nor does it
+        bring back a term that was erased.
         """
-        history = self.history()
+        history, erased = self.history(), erased_terms(self._ledger)
         known = {taught.term for taught in history}
         owners = {name.casefold(): taught.term.origin for taught in history for name in taught.names_held}
         fresh = []
         for term in terms:
-            if term in known:
+            if term in known or not erased.isdisjoint(term_ids(term)):
                 continue
             names = tuple(name for name in term.names if owners.get(name.casefold(), term.origin) == term.origin)
             if names and replace(term, names=names) not in known:
@@ -171,6 +176,37 @@ class SemanticMemory:
 
 def _held(connection: Connection) -> dict[str, int]:
     return {row.name: row.position for row in connection.execute(select(TERM_NAMES))}
+
+
+def term_ids(term: Term) -> tuple[str, ...]:
+    """The lasting identity of a term, one id for each of its names, in their order: the name with what it stands for.
+
+    Case and space do not count, nor who taught it. An id stays in the history when the term is erased.
+
+    >>> once = Term(("net  price",), "What is paid.", None, (), "person")
+    >>> term_ids(once) == term_ids(Term(("Net price",), "what is paid.", None, ("Orders",), "glossary:a.toml"))
+    True
+    """
+    told = (term.meaning, term.expression or "")
+    return tuple(str(uuid.uuid5(_NAMESPACE, "\x1f".join(map(_plain, (name, *told))))) for name in term.names)
+
+
+def erased_terms(ledger: Ledger, *, within: Transaction | None = None) -> frozenset[str]:
+    """The ids of terms that were erased, and that nobody taught anew since."""
+    erased: set[str] = set()
+    for event in ledger.events(kinds=(EventKind.TERM_TAUGHT, EventKind.CONTENT_ERASED), within=within):
+        if event.content is None:
+            continue
+        if event.kind == EventKind.TERM_TAUGHT:
+            erased.difference_update(term_ids(term_from(event.content)))
+        else:
+            ids: object = event.content.get("terms", ())
+            erased.update(map(str, ids if isinstance(ids, list) else ()))
+    return frozenset(erased)
+
+
+def _plain(text: str) -> str:
+    return plain(" ".join(text.casefold().split()))
 
 
 def term_from(content: object) -> Term:

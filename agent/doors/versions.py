@@ -181,9 +181,12 @@ def built(done: Built, *, as_json: bool) -> None:
     for name in plan.other_results:
         _line(console, plain(f"  gives another result than when it was verified: {name}"), style="yellow")
     if done.written.erased:
-        _line(console, f"  {len(done.written.erased)} episodes of the file were erased here and stay away.")
+        _line(console, f"  {len(done.written.erased)} episodes or terms of the file were erased here and stay away.")
     if done.written.barred:
-        _line(console, f"  {len(done.written.barred)} episodes are gone in the file and are kept from coming back.")
+        _line(
+            console,
+            f"  {len(done.written.barred)} episodes or terms are gone in the file and are kept from coming back.",
+        )
     if not done.same and not plan.refused:
         _line(console, "  What is known now is not all that the file says: see hebbql brain diff live FILE.")
 

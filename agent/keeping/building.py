@@ -13,7 +13,7 @@ from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.seed import Refused
 from agent.learning.teaching import hold_expression
 from agent.question import QuestionError, read_question
-from memory.brain.differences import Edit, diff
+from memory.brain.differences import Edit, diff, without_taken_names
 from memory.brain.snapshot import Record, Snapshot, SnapshotError, read_file
 from memory.brain.writing import Written, make_so, write_edits
 from memory.semantic import term_from
@@ -96,6 +96,7 @@ class Builder:
         if adding:
             known = ledger.episode_states()
             edits = tuple(edit for edit in edits if edit.before is None and edit.key[1] not in known)
+            edits = without_taken_names(edits, live)
         return Plan(path.name, wanted, tuple(refused), tuple(others), edits)
 
     def carry_out(self, plan: Plan, *, adding: bool = False) -> Built:

@@ -125,7 +125,9 @@ class Canaries:
         if begun is None:
             return None
         for event in self.app.ledger.events(kinds=(EventKind.CANARY_ENDED,), subject=begun.id):
-            body: Any = event.content or {}
+            body: Any = event.content
+            if not body:
+                return None
             live, canary = Tally(**body["live"]), Tally(**body["canary"])
             return CanaryStatus(begun, live, canary, decide(live, canary), (), body["outcome"], body["why"])
         trial = self._trial(begun)
@@ -186,10 +188,12 @@ class Canaries:
             return
         app.versions.take(f"{begun.id}-before", why="what a canary takes the place of")
         write_edits(app.ledger, app.versions.weights, self._edits(begun), why="canary promoted", subject=begun.id)
+        app.bring_up_to_date()
 
     def _is_promoted(self, begun: Begun) -> bool:
         """Whether its edits were made on the live brain. A process may have been killed before it could say so."""
-        return any(self.app.ledger.events(kinds=(EventKind.BRAIN_CHANGED,), subject=begun.id))
+        changed = self.app.ledger.events(kinds=(EventKind.BRAIN_CHANGED,), after=begun.base)
+        return any(begun.id in (event.subject, (event.content or {}).get("of")) for event in changed)
 
     def _end(self, begun: Begun, outcome: str, why: str) -> None:
         trial = self._trial(begun)
@@ -201,7 +205,9 @@ class Canaries:
     def _newest(self) -> Begun | None:
         begun = None
         for event in self.app.ledger.events(kinds=(EventKind.CANARY_BEGAN,)):
-            body: Any = event.content or {}
+            body: Any = event.content
+            if not body:
+                continue  # erased, after it had ended
             begun = Begun(event.subject, body["snapshot"], body["hash"], body["base"], body["share"], event.at)
         return begun
 

@@ -22,10 +22,11 @@ from agent.learning.feedback import FeedbackError, Outcome
 from agent.school import School
 from memory.brain.checks import Checked, Forbidden
 from memory.brain.forbidding import Needle, leaves
+from memory.brain.reading import nameless
 from memory.episode import Episode
 from memory.ledger import BLANKABLE, EventKind
 from memory.lessons import Lesson, Lessons
-from memory.semantic import Term
+from memory.semantic import Term, term_ids
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -34,6 +35,16 @@ __all__ = ["Matched", "Matching", "Taken"]
 
 _ATTEMPTS = (EventKind.ATTEMPT_STARTED, EventKind.ATTEMPT_SETTLED, EventKind.FEEDBACK_GIVEN)
 _LESSONS = (EventKind.LESSON_LEARNED, EventKind.LESSON_RESOLVED, EventKind.LESSON_DROPPED)
+
+
+_VERSIONS = (
+    EventKind.SNAPSHOT_TAKEN,
+    EventKind.BRAIN_CHANGED,
+    EventKind.EPISODE_FORGOTTEN,
+    EventKind.CANARY_BEGAN,
+    EventKind.CANARY_ENDED,
+)
+"""Events that hold the names of snapshots, files and batches, and why something was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,8 @@ class Matching:
                 Lessons(app.ledger).remove(entry, id, "asked for")
             for term in found.terms:
                 app.semantic.drop(entry, term, "asked for")
+        if erase and (running := app.canaries.running()) and needle.in_text(running.snapshot):
+            app.canaries.stop()
         blanked = self._blank(found, needle) if erase else ()
         told = [
             *outcome.proof,
@@ -130,7 +143,7 @@ class Matching:
             told.append(f"history: {len(blanked)} more contents erased")
             told.append(f"completion cache: {dropped} more replies dropped; files of {written} runs written anew")
             told += [
-                f"the term {term.names[0]!r} comes from {term.origin}: take it out there too, or it is taught again"
+                f"the term {term.names[0]!r} comes from {term.origin}: it stays away, but take it out there too"
                 for term in found.terms
                 if term.origin.startswith("glossary:")
             ]
@@ -181,10 +194,25 @@ class Matching:
                 shown.add(event.subject)
         gone += [position for subject in shown for position in told[subject]]
         positions, again = self._terms(needle)
+        versions = [
+            event.position for event in ledger.events(kinds=_VERSIONS) if _holds(needle, *leaves(event.content))
+        ]
+        barred = self._erased_ids(needle) - {id for term in again for id in term_ids(term)}
         with ledger.transaction() as entry:
             for term in again:
                 self.app.semantic.write(entry, term)
-            return entry.blank([*gone, *positions], "asked for")
+            nameless(ledger, entry, versions)
+            return entry.blank([*gone, *positions, *versions], "asked for", terms=barred)
+
+    def _erased_ids(self, needle: Needle) -> set[str]:
+        """The lasting ids of all terms that were ever taught and hold it."""
+        taught = (one.term for one in self.app.semantic.history())
+        return {
+            id
+            for term in taught
+            if _holds(needle, *term.names, term.meaning, term.expression or "")
+            for id in term_ids(term)
+        }
 
     def _terms(self, needle: Needle) -> tuple[list[int], list[Term]]:
         """Positions of all teachings that hold it, and of those that share a name with one of them; terms to keep.

@@ -8,12 +8,12 @@ what is promoted in the end is just what was tried.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from memory.brain.differences import Edit, diff
+from memory.brain.differences import Edit, diff, without_taken_names
 from memory.brain.snapshot import Record, Snapshot
 from memory.chain import Content
 from memory.episode import folded
@@ -200,14 +200,14 @@ def edits_on(
     what was remembered anew is not taken out. The evidence of a synapse that both moved is live's and the candidate's
     difference to the base together. Schemas are nobody's.
     """
-    away = {*taken_out, *(id for id, state in live.gone.items() if state == "erased")}
+    away = {*taken_out, *(id for id, state in live.gone.items() if state != "forgotten")}
     edits = (_edit_on(edit, live, away) for edit in diff(base, candidate) if edit.kind != "schema")
-    return tuple(edit for edit in edits if edit is not None and edit.before != edit.after)
+    return without_taken_names([edit for edit in edits if edit is not None and edit.before != edit.after], live)
 
 
-def _edit_on(edit: Edit, live: Snapshot, away: Collection[str]) -> Edit | None:
+def _edit_on(edit: Edit, live: Snapshot, away: Set[str]) -> Edit | None:
     now = live.records.get(edit.key)
-    if edit.after is not None and _episode(edit.after) in away:
+    if edit.after is not None and not away.isdisjoint(edit.after.about):
         return None
     if now == edit.before:
         return edit
@@ -237,14 +237,6 @@ def _moved(before: Record | None, after: Record, now: Record) -> Record:
         "last_fired": max(_number(now.body, "last_fired"), _number(after.body, "last_fired")),
     }
     return Record("synapse", body)
-
-
-def _episode(record: Record) -> str:
-    """The id of the episode that a record holds or leads to; "" where it does neither."""
-    if record.kind == "episode":
-        return record.key[1]
-    is_way = record.kind == "synapse" and record.body["target_kind"] == "episode"
-    return str(record.body["target"]) if is_way else ""
 
 
 def _number(body: Content, name: str) -> float:

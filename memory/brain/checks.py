@@ -1,5 +1,7 @@
 """Checks of a brain, as a folder of TOML files says them: each names what must hold, and is green or red.
 
+All that lies in the folder is such a file, named `*.toml`; anything else there is a fault.
+
     [[check]]
     kind = "must_know"
     name = "countries"
@@ -41,6 +43,9 @@ Cell = str | int | float | bool
 Words = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
 ColumnName = Annotated[str, Field(pattern=r"^[^.]+(?:\.[^.]+)?\.[^.]+$")]
+
+SUFFIX = ".toml"
+"""How the name of a file of checks ends."""
 
 _MOST_LINES = 5
 """Pieces of evidence that are kept of one place."""
@@ -231,14 +236,21 @@ def faulty(fault: Fault) -> Checked:
 
 
 def read_checks(folder: Path) -> Loaded:
-    """Read every `*.toml` of a folder, in the order of their names. Never raises: what is wrong is a fault."""
-    files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
+    """Read every `*.toml` of a folder, in the order of their names. Never raises: what is wrong is a fault.
+
+    So is whatever else lies there: a check that nobody loads would pass for one that is green.
+    """
+    try:
+        there = sorted(folder.iterdir()) if folder.is_dir() else []
+    except OSError as trouble:
+        return Loaded((), (Fault(str(folder), "", f"{folder} cannot be read, so no check is loaded: {trouble}"),))
+    files = [path for path in there if path.name.endswith(SUFFIX)]
+    checks: list[tuple[str, Any]] = []
+    faults = [Fault(path.name, "", _why_none(path)) for path in there if path not in files]
+    taken: dict[str, str] = {}
     if not files:
         lacking = "holds no *.toml file" if folder.is_dir() else "is no folder"
-        return Loaded((), (Fault(str(folder), "", f"{folder} {lacking}, so no check is loaded"),))
-    checks: list[tuple[str, Any]] = []
-    faults: list[Fault] = []
-    taken: dict[str, str] = {}
+        faults.append(Fault(str(folder), "", f"{folder} {lacking}, so no check is loaded"))
     for file in files:
         for read in _read_file(file):
             if isinstance(read, Fault):
@@ -249,6 +261,13 @@ def read_checks(folder: Path) -> Loaded:
                 taken[read.name] = file.name
                 checks.append((file.name, read))
     return Loaded(tuple(checks), tuple(faults))
+
+
+def _why_none(path: Path) -> str:
+    """Why what lies in the folder is not read as checks."""
+    if path.is_dir():
+        return f"folders in the folder are not read; put its checks beside it, in a file named *{SUFFIX}"
+    return f"only files named *{SUFFIX}, in small letters, are read as checks; name it so, or take it out"
 
 
 def _read_file(file: Path) -> Iterator[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memory.brain.snapshot import Key, Record, RecordKind, Snapshot, SnapshotError
+from memory.brain.snapshot import Key, Record, RecordKind, Snapshot, SnapshotError, names_of
 from memory.chain import Content
 
 Action = Literal["added", "removed", "changed"]
@@ -91,6 +91,14 @@ def apply(old: Snapshot, edits: Iterable[Edit]) -> Snapshot:
         else:
             records[edit.key] = edit.after
     return Snapshot.of(old.database, records.values(), gone=old.gone, parent=old.hash)
+
+
+def without_taken_names(edits: Iterable[Edit], live: Snapshot) -> tuple[Edit, ...]:
+    """Leave out the terms that would take a name from a term of `live` that none of the edits is about."""
+    edits = tuple(edits)
+    touched = {edit.key for edit in edits}
+    taken = {name for term in live.of_kind("term") if term.key not in touched for name in names_of(term)}
+    return tuple(edit for edit in edits if edit.after is None or taken.isdisjoint(names_of(edit.after)))
 
 
 def worth_telling(edits: Iterable[Edit], *, moved: float = MOVED) -> tuple[Edit, ...]:

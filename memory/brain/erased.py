@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from memory.brain.reading import snapshots
 from memory.ledger import EventKind, Ledger
+from memory.semantic import erased_terms
 
 _STATES = (EventKind.EPISODE_REMEMBERED, EventKind.EPISODE_FORGOTTEN, EventKind.EPISODE_ERASED)
 
 
 def erased_since(ledger: Ledger, name: str) -> tuple[str, ...]:
-    """The ids of the episodes that were known at a snapshot and that have been erased since; of a file, none.
+    """The ids of the episodes that were known at a snapshot and that have been erased since, and of the terms that
+    were erased since; of a file, none.
 
     `name` is that of a snapshot that was taken, the start of its hash, or a position.
     """
@@ -19,7 +23,16 @@ def erased_since(ledger: Ledger, name: str) -> tuple[str, ...]:
     for event in ledger.events(kinds=_STATES, until=position):
         (known.add if event.kind == EventKind.EPISODE_REMEMBERED else known.discard)(event.subject)
     gone = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,), after=position)}
-    return tuple(sorted(known & gone))
+    terms = erased_terms(ledger) - _terms_erased_until(ledger, position) if position else frozenset()
+    return tuple(sorted((known & gone) | terms))
+
+
+def _terms_erased_until(ledger: Ledger, position: int) -> frozenset[str]:
+    told: set[str] = set()
+    for event in ledger.events(kinds=(EventKind.CONTENT_ERASED,), until=position):
+        ids: Any = (event.content or {}).get("terms", ())
+        told.update(map(str, ids))
+    return frozenset(told)
 
 
 def _position(ledger: Ledger, name: str) -> int:

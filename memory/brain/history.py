@@ -108,7 +108,7 @@ class _Telling:
         body: Any = event.content or {}
         if event.kind == EventKind.BRAIN_CHANGED:
             self._why = str(body.get("why", ""))
-            self._change = self._new("changed", event.subject, event)
+            self._change = self._new("changed", str(body.get("of") or event.subject), event)
             self._change.by = (self._why,)
             self._born = set()
         elif self._change is not None and self._belongs(event, body):
@@ -136,7 +136,7 @@ class _Telling:
 
     def _alone(self, event: Event, body: Any) -> None:
         if event.kind in _ALONE:
-            entry = self._new(_ALONE[event.kind], event.subject, event)
+            entry = self._new(_ALONE[event.kind], str(body.get("name") or event.subject), event)
             if event.kind in (EventKind.RUN_BEGAN, EventKind.RUN_FINISHED):
                 entry.by = ("began" if event.kind == EventKind.RUN_BEGAN else "finished",)
             if event.kind == EventKind.SNAPSHOT_TAKEN:

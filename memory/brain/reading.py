@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from memory.brain.snapshot import Record, Snapshot, SnapshotError, of_episode, of_lesson, of_term, read_file
+from memory.brain.snapshot import (
+    TERM_ERASED,
+    Record,
+    Snapshot,
+    SnapshotError,
+    of_episode,
+    of_lesson,
+    of_term,
+    read_file,
+)
 from memory.chain import Content
 from memory.episode import Episode
 from memory.ledger import EventKind, Ledger, Transaction, episode_from
 from memory.lessons import Lesson
-from memory.semantic import Term, term_from
+from memory.semantic import Term, erased_terms, term_from
 
 LIVE = "live"
 """How the brain as it is now is called where a snapshot is asked for."""
@@ -24,7 +33,7 @@ _SHORTEST = 6
 class Weights(Protocol):
     """The synapses of a brain, for those who must not know how they are kept."""
 
-    def read(self, moved: Iterable[Content]) -> Iterable[Content]:
+    def read(self, moved: Iterable[Content], *, within: Transaction | None = None) -> Iterable[Content]:
         """The bodies of the synapse records that these contents of `weights_moved` events lead to, oldest first."""
         ...
 
@@ -45,19 +54,21 @@ class Taken:
     why: str
 
 
-def read(ledger: Ledger, weights: Weights, *, until: int | None = None) -> Snapshot:
-    """Read what the brain knows, or knew when the ledger had come to position `until`.
+def read(ledger: Ledger, weights: Weights, *, until: int | None = None, within: Transaction | None = None) -> Snapshot:
+    """Read what the brain knows, or knew when the ledger had come to position `until`; `within` a transaction, what it
+    has made of it so far.
 
-    What was erased since is not there: its content is gone from every position. Which episodes are gone is what is
-    known now, whatever the position.
+    What was erased since is not there: its content is gone from every position. Which episodes and terms are gone is
+    what is known now, whatever the position.
     """
     fold = _Fold()
-    for event in ledger.events(until=until):
+    for event in ledger.events(until=until, within=within):
         fold.add(event.kind, event.subject, event.content, event.at, event.position)
-    synapses = (Record("synapse", body) for body in weights.read(fold.moved))
-    known = ledger.episode_states()
-    gone = {id: state for id, state in known.items() if state != "active" and id not in fold.episodes}
-    taken = [one for one in snapshots(ledger) if until is None or one.position <= until]
+    synapses = (Record("synapse", body) for body in weights.read(fold.moved, within=within))
+    known = ledger.episode_states(within=within)
+    gone: dict[str, str] = {id: state for id, state in known.items() if state != "active" and id not in fold.episodes}
+    gone |= dict.fromkeys(erased_terms(ledger, within=within), TERM_ERASED)
+    taken = [one for one in snapshots(ledger, within=within) if until is None or one.position <= until]
     parent = taken[-1].hash if taken else ""
     return Snapshot.of(ledger.database, (*fold.records(), *synapses), gone=gone, parent=parent)
 
@@ -79,20 +90,31 @@ def take(ledger: Ledger, weights: Weights, *, name: str = "", why: str = "") -> 
             return same
         raise SnapshotError(f"There is a snapshot {name} already, of other content. Take another name.")
     with ledger.transaction() as entry:
-        body = {"position": position, "hash": now.hash, "parent": now.parent, "why": why}
-        entry.append(EventKind.SNAPSHOT_TAKEN, name, body)
+        body = {"name": name, "position": position, "hash": now.hash, "parent": now.parent, "why": why}
+        entry.append(EventKind.SNAPSHOT_TAKEN, now.hash, body)
     return snapshots(ledger)[-1]
 
 
-def snapshots(ledger: Ledger) -> tuple[Taken, ...]:
-    """All snapshots that were taken, oldest first."""
+def snapshots(ledger: Ledger, *, within: Transaction | None = None) -> tuple[Taken, ...]:
+    """All snapshots that were taken, oldest first. One whose name was erased has its hash for a name."""
     found = []
+    for event in ledger.events(kinds=(EventKind.SNAPSHOT_TAKEN,), within=within):
+        body: Any = event.content
+        if body:  # older brains have the name as the subject
+            name, at = body.get("name", event.subject), body.get("at", event.at)
+            found.append(Taken(name, body["position"], at, body["hash"], body["parent"], body.get("why", "")))
+    return tuple(sorted(found, key=lambda one: one.position))
+
+
+def nameless(ledger: Ledger, entry: Transaction, positions: Collection[int]) -> None:
+    """Write the snapshots at these positions of the history anew, without the names and reasons that are to be erased.
+
+    They stay what they are and are called by their hash from now on.
+    """
     for event in ledger.events(kinds=(EventKind.SNAPSHOT_TAKEN,)):
-        body: Any = event.content or {}
-        found.append(
-            Taken(event.subject, body["position"], event.at, body["hash"], body["parent"], body.get("why", ""))
-        )
-    return tuple(found)
+        if event.position in positions and event.content:
+            told = {"name": _short(str(event.content["hash"])), "why": "", "at": event.at}
+            entry.append(EventKind.SNAPSHOT_TAKEN, str(event.content["hash"]), {**event.content, **told})
 
 
 def resolve(ledger: Ledger, weights: Weights, name: str) -> Snapshot:

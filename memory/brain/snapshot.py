@@ -16,7 +16,10 @@ from memory.episode import Episode
 from memory.errors import BrainError, ContentError
 from memory.ledger import GoneState, episode_from
 from memory.lessons import Lesson
-from memory.semantic import Term
+from memory.semantic import Term, term_from, term_ids
+
+TERM_ERASED = "term erased"
+"""The state of what is gone where an id is that of a term (`memory.semantic.term_ids`)."""
 
 FORMAT = 1
 """Raised when a line of the text changes its meaning."""
@@ -52,6 +55,19 @@ class Record:
         return canonical({"record": self.kind, **self.body})
 
     @property
+    def about(self) -> tuple[str, ...]:
+        """The ids of what it holds or leads to: of an episode, a lesson or a target, or of each name of a term."""
+        match self.kind:
+            case "episode" | "lesson":
+                return (self.key[1],)
+            case "synapse":
+                return (str(self.body["target"]),)
+            case "term":
+                return term_ids(term_from(self.body))
+            case _:
+                return ()
+
+    @property
     def episode(self) -> Episode:
         """The episode that this record holds; only of the kind that does."""
         return episode_from(self.body)
@@ -73,7 +89,8 @@ def of_lesson(lesson: Lesson) -> Record:
 @dataclass(frozen=True)
 class Snapshot:
     """What a brain knew: records by key, in order. `gone` are the ids of episodes that were forgotten or erased, with
-    which of the two; they are written down, so that no build brings one back, but are no part of the hash.
+    which of the two, and of terms that were erased; they are written down, so that no build brings one back. They are
+    no part of the hash, which is of what is known, and have one of their own.
 
     `parent` is the hash of the snapshot that was taken before, or "" where there was none.
     """
@@ -87,11 +104,15 @@ class Snapshot:
     def of(
         cls, database: str, records: Iterable[Record], *, gone: Mapping[str, str] | None = None, parent: str = ""
     ) -> Snapshot:
-        """Make one of records in any order. Raises SnapshotError where two have one key."""
+        """Make one of records in any order. Raises SnapshotError where two have one key, or two terms one name."""
         by_key: dict[Key, Record] = {}
+        held: dict[str, Key] = {}
         for record in sorted(records, key=lambda one: one.key):
             if record.key in by_key:
                 raise SnapshotError(f"There are two records of {record.kind} {record.key[1]}. Keep one of them.")
+            for name in names_of(record):
+                if held.setdefault(name, record.key) != record.key:
+                    raise SnapshotError(f"Two terms are called {name!r}. Keep the name in one of them.")
             by_key[record.key] = record
         return cls(database, by_key, dict(sorted((gone or {}).items())), parent)
 
@@ -100,6 +121,12 @@ class Snapshot:
         """SHA-256 over the database's name and the lines of all records, in hexadecimal digits."""
         lines = (f"{one.line}\n" for one in self.records.values())
         return hashlib.sha256("".join((f"{self.database}\n", *lines)).encode()).hexdigest()
+
+    @cached_property
+    def gone_hash(self) -> str:
+        """SHA-256 over the lines of what is gone, in hexadecimal digits; "" where nothing is."""
+        lines = "".join(f"{_gone_line(id, state)}\n" for id, state in self.gone.items())
+        return hashlib.sha256(lines.encode()).hexdigest() if lines else ""
 
     def of_kind(self, kind: RecordKind) -> Iterator[Record]:
         """The records of one kind, in order."""
@@ -125,9 +152,10 @@ def to_text(snapshot: Snapshot) -> str:
         "hash": snapshot.hash,
         "parent": snapshot.parent,
         "records": len(snapshot),
+        **({"gone": snapshot.gone_hash} if snapshot.gone else {}),
     }
     told = [canonical(head), *(record.line for record in snapshot.records.values())]
-    told += [canonical({"record": "gone", "id": id, "state": state}) for id, state in snapshot.gone.items()]
+    told += [_gone_line(id, state) for id, state in snapshot.gone.items()]
     return "\n".join(told) + "\n"
 
 
@@ -154,21 +182,30 @@ def from_text(text: str, *, name: str = "snapshot", edited: bool = False) -> Sna
         kind = body.pop("record", None)
         if kind == "gone":
             state, id = _text(body, "state", number, name), _text(body, "id", number, name)
-            if state not in get_args(GoneState) or not _is_id(id):
+            if state not in (*get_args(GoneState), TERM_ERASED) or not _is_id(id):
                 raise SnapshotError(f"{name}, line {number}: an episode that is gone has its id and a state.")
             gone[id] = state
         elif kind in get_args(RecordKind):
             records.append(_checked(kind, body, number, name))
         else:
             raise SnapshotError(f"{name}, line {number}: {kind!r} is no kind of record.")
-    if both := sorted(id for kind, id in (record.key for record in records) if kind == "episode" and id in gone):
-        raise SnapshotError(f"{name}: the episode {both[0]} is there and gone. Keep one of its two lines.")
+    held = (record for record in records if record.kind in ("episode", "term"))
+    if both := next((record for record in held if not gone.keys().isdisjoint(record.about)), None):
+        raise SnapshotError(f"{name}: the {both.kind} {both.key[1]} is there and gone. Keep one of its two lines.")
     parent = head.get("parent")
-    read = Snapshot.of(head["brain"], records, gone=gone, parent=parent if isinstance(parent, str) else "")
+    try:
+        read = Snapshot.of(head["brain"], records, gone=gone, parent=parent if isinstance(parent, str) else "")
+    except SnapshotError as twice:
+        raise SnapshotError(f"{name}: {twice}") from twice
     if not edited and head.get("hash") != read.hash:
         raise SnapshotError(
             f"{name} was changed after it was written: its records have the hash {read.hash[:12]}, its first line says "
             f"{str(head.get('hash'))[:12]}. If that is meant, take it as it is with --edited."
+        )
+    if not edited and head.get("gone", "") != read.gone_hash:
+        raise SnapshotError(
+            f"{name} was changed after it was written: what is gone in it is not what its first line stands for, so "
+            "something could come back that was forgotten or erased. If that is meant, take it with --edited."
         )
     return read
 
@@ -205,6 +242,16 @@ _LISTS = {"tables", "names"}
 _NUMBERS = {"weight", "last_fired"}
 _COUNTS = {"successes", "failures", "since"}
 _MAY_LACK = {"expression"}
+
+
+def names_of(record: Record) -> frozenset[str]:
+    """The names that a term holds, in small letters; none of another record."""
+    names: Any = record.body["names"] if record.kind == "term" else ()
+    return frozenset(str(name).casefold() for name in names)
+
+
+def _gone_line(id: str, state: str) -> str:
+    return canonical({"record": "gone", "id": id, "state": state})
 
 
 def _episode_key(body: Content) -> str:
@@ -268,6 +315,8 @@ def _checked(kind: RecordKind, body: dict[str, Any], number: int, name: str) -> 
             fits = isinstance(value, str) or (value is None and word in _MAY_LACK)
         if not fits:
             raise SnapshotError(f"{name}, line {number}: {word} cannot be {value!r}.")
+    if kind == "term" and not body["names"]:
+        raise SnapshotError(f"{name}, line {number}: a term needs a name.")
     record = Record(kind, body)
     try:
         record.line.encode("utf-8")

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory.brain.differences import Edit, diff
+from memory.brain.differences import Edit, apply, diff
 from memory.brain.reading import Weights, read
-from memory.brain.snapshot import Record, Snapshot, SnapshotError
+from memory.brain.snapshot import TERM_ERASED, Record, Snapshot, SnapshotError
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.lessons import Lesson, Lessons
-from memory.semantic import SemanticMemory, Term, term_from
+from memory.semantic import SemanticMemory, Term, erased_terms, term_from
+
+_HASH = 64
+"""Digits of the hash of a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,11 @@ def make_so(ledger: Ledger, weights: Weights, wanted: Snapshot, *, why: str, sub
     """Bring the brain to what `wanted` knows: all of it in one transaction, or nothing.
 
     The schema stays what it is, as it is the database's and not the brain's. What was erased stays erased: its
-    episodes, lessons and synapses are left out of what is wanted. What is gone in the snapshot and was never here is
-    barred, so that no seed pack brings it in. `why` and `subject` go into the history.
+    episodes, terms, lessons and synapses are left out of what is wanted. What is gone in the snapshot and was never
+    here is barred, so that no seed pack brings it in. `why` and `subject` go into the history.
 
     Raises:
-        SnapshotError: the snapshot is of another database.
+        SnapshotError: the snapshot is of another database, or cannot be restored exactly; then nothing is changed.
     """
     if wanted.database != ledger.database:
         raise SnapshotError(f"This snapshot is of {wanted.database!r}, the brain of {ledger.database!r}.")
@@ -58,24 +61,47 @@ def write_edits(
 ) -> Written:
     """Make edits on the live brain in one transaction, with an event before them that says why.
 
-    Of the episodes that are `gone`, by id with the state, those that this brain never held are barred.
+    Of the episodes that are `gone`, by id with the state, those that this brain never held are barred, and so are all
+    terms. Before it is committed the brain is read again: it is just what the edits make of it, or stays what it was.
+
+    Raises:
+        SnapshotError: a record is not what an edit found there before, or could not be made what it is to be.
     """
-    known = ledger.episode_states()
+    known, erased_names = ledger.episode_states(), erased_terms(ledger)
     erased = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,))}
     erased.update(id for id, state in known.items() if state == "erased")
+    erased |= erased_names
     away = erased | _erased_lessons(ledger)
     edits = tuple(edits)
-    coming = {edit.key[1] for edit in edits if edit.kind == "episode"}
-    barred = tuple(id for id in gone if id not in known and id not in coming)
-    back = {edit.key[1] for edit in edits if edit.kind == "episode" and edit.after is not None}
-    edits = tuple(edit for edit in edits if not (edit.after is not None and _names(edit.after, away)))
-    if edits or barred:
+    coming = {id for edit in edits for id in _held(edit)}
+    terms = {id for id, state in gone.items() if state == TERM_ERASED and id not in erased_names and id not in coming}
+    barred = tuple(id for id in gone if gone[id] != TERM_ERASED and id not in known and id not in coming)
+    back = {edit.after.about[0] for edit in edits if _held(edit) and edit.after and not away.isdisjoint(_held(edit))}
+    edits = tuple(edit for edit in edits if edit.after is None or away.isdisjoint(edit.after.about))
+    if edits or barred or terms:
         with ledger.transaction() as entry:
-            entry.append(EventKind.BRAIN_CHANGED, subject, {"why": why, "edits": len(edits), "barred": len(barred)})
+            wanted = apply(read(ledger, weights, within=entry), edits)
+            body = {"why": why, "of": subject, "edits": len(edits), "barred": len(barred) + len(terms)}
+            entry.append(EventKind.BRAIN_CHANGED, subject if _is_hash(subject) else "", body)
             _write(ledger, weights, entry, edits, why)
             for id in barred:
                 entry.bar(uuid.UUID(id), "erased" if gone[id] == "erased" else "forgotten")
-    return Written(edits, tuple(sorted(back & erased)), barred)
+            entry.blank((), why, terms=terms)
+            if read(ledger, weights, within=entry).records != wanted.records:
+                raise SnapshotError("The brain could not be made exactly what it was to be, so it is as it was before.")
+    return Written(edits, tuple(sorted(back)), (*barred, *sorted(terms)))
+
+
+def _held(edit: Edit) -> tuple[str, ...]:
+    """The ids of the episode or term that an edit brings in, or of an episode that it takes out."""
+    if edit.kind == "term":
+        return edit.after.about if edit.after is not None else ()
+    return edit.record.about if edit.kind == "episode" else ()
+
+
+def _is_hash(subject: str) -> bool:
+    """Whether a subject tells nothing that a person wrote. It is part of the chain, and can never be erased."""
+    return len(subject) == _HASH and all(sign in "0123456789abcdef" for sign in subject)
 
 
 def _erased_lessons(ledger: Ledger) -> set[str]:
@@ -84,13 +110,6 @@ def _erased_lessons(ledger: Ledger) -> set[str]:
     for event in ledger.events(kinds=(EventKind.LESSON_LEARNED, EventKind.LESSON_RESOLVED)):
         (away.add if event.content is None else away.discard)(event.subject)
     return away
-
-
-def _names(record: Record, ids: set[str]) -> bool:
-    """Whether a record is one of these episodes or lessons, or a synapse to one."""
-    if record.kind in ("episode", "lesson"):
-        return record.key[1] in ids
-    return record.kind == "synapse" and record.body["target"] in ids
 
 
 def _write(ledger: Ledger, weights: Weights, entry: Transaction, edits: Iterable[Edit], why: str) -> None:

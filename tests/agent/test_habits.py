@@ -563,6 +563,14 @@ def test_two_ways_that_differ_in_order_contradict_each_other(brain: Brain) -> No
     assert brain.ask(question) is None
 
 
+def test_an_order_that_a_function_gives_is_an_order_too(brain: Brain) -> None:
+    question = "List the animals by weight"
+    brain.learn(question, "SELECT name FROM animals ORDER BY ABS(weight) DESC")
+    assert brain.ask(question) is not None
+    brain.remember(question, "SELECT name FROM animals ORDER BY ABS(weight)")
+    assert brain.ask(question) is None, "the same rows the other way round"
+
+
 def test_a_contradiction_ends_when_it_is_forgotten(brain: Brain) -> None:
     brain.learn(*DOGS)
     wrong = brain.remember(DOGS[0], DOGS[1].replace("COUNT(*)", "COUNT(DISTINCT breed)"))

@@ -124,6 +124,7 @@ def test_a_promotion_that_was_killed_before_it_was_written_down_is_not_made_twic
         begun = app.canaries.begin("knowing", 0.5).begun
         app.canaries._promote(begun)
         once = app.versions.live.hash
+        assert not app.ledger.outbox(), "the episode store knows what was promoted"
         app.canaries._promote(begun)
         assert app.versions.live.hash == once
         assert app.canaries.stop() is None, "what was promoted cannot be stopped any more"

@@ -73,7 +73,6 @@ def read(folder: Path, *texts: str) -> list[tuple[str, str]]:
 def test_every_kind_is_read_in_the_order_of_files(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(GOOD, "utf-8")
     (tmp_path / "a.toml").write_text('[[check]]\nkind = "contradiction"\nname = "first"', "utf-8")
-    (tmp_path / "notes.txt").write_text("no check", "utf-8")
     loaded = read_checks(tmp_path)
     assert loaded.faults == ()
     assert [type(check) for _, check in loaded.checks] == [
@@ -97,10 +96,19 @@ def test_a_folder_without_checks_is_a_fault(tmp_path: Path, made: bool) -> None:
     place = tmp_path / "checks"
     if made:
         place.mkdir()
-        (place / "checks.tml").write_text(GOOD, "utf-8")
     loaded = read_checks(place)
     assert loaded.checks == () and len(loaded.faults) == 1
     assert not faulty(loaded.faults[0]).ok and str(place) in loaded.faults[0].text
+
+
+@pytest.mark.parametrize("name", ["b.TOML", "b.tml", "b.toml.bak", "b", ".b.swp", "b.toml~", "more/b.toml", "more/x/b"])
+def test_whatever_else_lies_in_the_folder_is_a_fault(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.toml").write_text('[[check]]\nkind = "contradiction"\nname = "first"', "utf-8")
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(GOOD, "utf-8")
+    loaded = read_checks(tmp_path)
+    assert [check.name for _, check in loaded.checks] == ["first"]
+    assert [fault.file for fault in loaded.faults] == [name.partition("/")[0]]
 
 
 @pytest.mark.parametrize(
