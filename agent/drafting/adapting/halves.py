@@ -26,7 +26,11 @@ def fit_halves(work: Work) -> None:
     both = work.asked.intent.kind == "both" or _BOTH.search(work.now.question) is not None
     rest = any(first < start for start, _ in work.now.negations)
     scope = work.tree
-    if not (both or rest) or (both and rest) or not isinstance(scope, exp.Select) or second <= first:
+    if not (both or rest) or (both and rest) or second <= first:
+        return
+    if not isinstance(scope, exp.Select):
+        # Its sides are told apart by something else.
+        work.bend(0.8)
         return
     asked = work.asked.intent.kind
     relief = 1.0 if asked != work.known.understood.intent.kind and asked in ("both", "missing") else 0.0
