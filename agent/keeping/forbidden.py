@@ -64,7 +64,10 @@ class Proof:
     used: Used
 
     def of(self, check: Forbidden) -> Checked:
-        """Look everywhere for what one check forbids."""
+        """Look everywhere for what one check forbids. A column that the schema does not have is red."""
+        if check.column is not None and not self._is_column(check.column):
+            told = f"the database has no {check.column}, so nothing would ever be found"
+            return concluded(check, {}, [Evidence("schema", check.column, told)], red=told)
         needle = Needle.of(check, self.used)
         known = self.known
         holding = frozenset(id for id, texts in known.texts.items() if any(map(needle.in_text, texts)))
@@ -80,6 +83,12 @@ class Proof:
             evidence += found
         green = f"looked at {sum(looked.values()):,} things in {len(looked)} places"
         return concluded(check, looked, evidence, green=green)
+
+    def _is_column(self, name: str) -> bool:
+        table, _, column = name.rpartition(".")
+        wanted = table.rpartition(".")[2].casefold(), column.casefold()
+        tables = self.app.schema.tables
+        return any((one.name.casefold(), each.name.casefold()) == wanted for one in tables for each in one.columns)
 
     @cached_property
     def known(self) -> Remembering:

@@ -20,6 +20,7 @@ _SHORT = 4
 """Letters below which a value is looked for in the bytes of files only in quotes: binary files hold all short words."""
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\w+|[^\w\s\"`\[\]]")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 _APOSTROPHES = "'\u2018\u2019"
 _QUOTES = '"\u201c\u201d'
@@ -39,7 +40,7 @@ class Needle:
 
     @classmethod
     def of(cls, check: Forbidden, used: Used) -> Needle:
-        what = unicodedata.normalize("NFKC", check.what)
+        what = _visible(unicodedata.normalize("NFKC", check.what))
         if check.column is not None:
             pattern = re.compile(_BEFORE + _said(check.column.rpartition(".")[2]) + _AFTER)
             return cls(check, pattern, pattern, used)
@@ -59,7 +60,8 @@ class Needle:
         """Whether a text holds it. A column is looked for in queries only."""
         if self.check.column is not None:
             return self._in_query(text)
-        return any(self.text.search(form.encode("utf-8", "replace")) for form in _forms(text))
+        forms = _forms(_COMMENT.sub(" ", text)) if self.check.sql is not None else ()
+        return any(self.text.search(form.encode("utf-8", "replace")) for form in (*_forms(text), *forms))
 
     def in_bytes(self, data: bytes) -> bool:
         """Whether the bytes of a file hold it, as text or as JSON.
@@ -156,7 +158,17 @@ def first(count: int, questions: Iterable[str]) -> tuple[str, ...]:
 
 def _forms(text: str) -> Iterator[str]:
     composed = unicodedata.normalize("NFKC", text)
-    yield from dict.fromkeys((text, composed, composed.casefold()))
+    visible = _visible(composed)
+    yield from dict.fromkeys((text, composed, composed.casefold(), visible, visible.casefold()))
+
+
+def _visible(text: str) -> str:
+    """A text without the signs that are not seen: soft hyphens, joiners, spaces of no width.
+
+    >>> _visible("Pi\u200bet\u00ad Hein")
+    'Piet Hein'
+    """
+    return text if text.isascii() else "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
 
 
 def _said(words: str) -> bytes:

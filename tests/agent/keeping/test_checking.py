@@ -169,6 +169,13 @@ def test_faults_come_first_and_one_check_can_be_run_alone(app: App, checks: Path
     assert not missing.ok and "no check of this name" in missing.reason
 
 
+def test_a_forbidden_column_that_the_database_does_not_have_is_red(app: App, checks: Path) -> None:
+    one = '[[check]]\nkind = "forbidden"\nname = "%s"\ncolumn = "%s"\n'
+    told = ran(app, checks, one % ("misspelt", "Boats.Ownr") + one % ("nowhere", "Ships.Owner"))
+    assert not any(check.ok for check in told.values())
+    assert all("nothing would ever be found" in check.reason for check in told.values())
+
+
 def test_another_database_than_the_shipped_has_no_checks_by_itself(app: App, tmp_path: Path) -> None:
     assert app.checking.folder == tmp_path / "brain" / "checks", "this one lies in the data folder"
     [told] = app.checking.test()

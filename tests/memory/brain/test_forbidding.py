@@ -33,6 +33,10 @@ def needle(**what: str) -> Needle:
     ("kind", "what", "text"),
     [
         ("text", "Rio de Janeiro", "who lives in rio  DE\n janeiro?"),
+        ("text", "Piet Hein", "who is Pi\u200bet He\u00adin?"),
+        ("text", "Piet H\u200bein", "who is Piet Hein?"),
+        ("value", "Piet", "WHERE Name = '\u200bPiet'"),
+        ("sql", "DELETE FROM Boats", "delete /* all */ from -- of them\n boats"),
         ("text", "Straße", "in der STRASSE"),
         ("text", "STRASSE", "in der Straße"),
         ("text", "Café", "the Cafe\u0301 there"),
