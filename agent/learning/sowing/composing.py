@@ -1038,7 +1038,7 @@ def _having(work: _Work) -> Iterator[Sown]:
 
 def _missing(work: _Work) -> Iterator[Sown]:
     sql, n = work.sql, work.place
-    for up in work.named:
+    for up in work.counted:
         for way, thing in work.below(up):
             join = way.joins[0]
             if up.key is None or join.right_columns != (up.key,):
