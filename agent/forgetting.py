@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
-from agent.learning.feedback import FeedbackError, Outcome
+from agent.learning.feedback import FeedbackError, Outcome, loosen
 from agent.learning.mistakes import one_spelling
 from memory.episode import Episode
-from memory.ledger import EventKind, Ledger, Transaction
+from memory.ledger import EventKind, Ledger
 from memory.store import EpisodeStore, StoreError
 from procedural.store import SynapseStore
 
@@ -91,7 +91,7 @@ class Forgetting:
                     entry.erase(episode.id, "asked for", spelling=spelling)
                 else:
                     entry.forget(episode.id, "asked for")
-            self._loosen(entry, {str(episode.id) for episode in episodes})
+            loosen(self.synapses, entry, {str(episode.id) for episode in episodes})
         self.bring_up_to_date()
         gone = {episode.id for episode in episodes}
         left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store().members(bucket)} & gone
@@ -121,13 +121,6 @@ class Forgetting:
                 proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
         return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
-
-    def _loosen(self, entry: Transaction, gone: Set[str]) -> None:
-        """Take away the synapses to episodes that are gone."""
-        known = self.synapses.synapses(entry.connection, kind="episode")
-        loose = [synapse for synapse in known if synapse.target in gone]
-        if loose:
-            entry.append(EventKind.WEIGHTS_MOVED, "loosened", self.synapses.restore(entry.connection, (), (), loose))
 
 
 def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:

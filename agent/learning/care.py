@@ -12,7 +12,7 @@ from agent.attempt import OUTAGES, Understood
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.database.skeleton import skeleton
 from agent.journal import fired
-from agent.learning.feedback import asked_alike, blamed
+from agent.learning.feedback import asked_alike, blamed, loosen
 from agent.learning.hard import golds_for, seeded, stayed_at_zero, stubborn
 from agent.learning.judging import Verdict
 from agent.learning.mistakes import one_spelling
@@ -142,6 +142,7 @@ class Care:
         golds, refused = self._golds(run, epoch) if closes and run.plan.seeding else ([], ())
         with self.ledger.transaction() as entry:
             forgotten = [told for told, lesson in bad if self._forget(entry, run, told, lesson)]
+            loosen(self.synapses, entry, {told.episode for told in forgotten})
             checkpoint = Checkpoint(
                 epoch,
                 len(run.of(epoch)),

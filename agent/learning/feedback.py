@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -124,6 +124,7 @@ class Teacher:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, given)
             wrong = () if verdict == "good" else self._failed(entry, body)
             gone = _forget(entry, (*earlier, *wrong), attempt, keep=right.id)
+            loosen(self.synapses, entry, gone)
             new = entry.remember(right, again=True)
             self._lessons.drop(entry, right.id, f"feedback on {attempt}")
             if verdict == "corrected":
@@ -138,6 +139,7 @@ class Teacher:
         with self.ledger.transaction() as entry:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
             gone = _forget(entry, self._failed(entry, body), attempt)
+            loosen(self.synapses, entry, gone)
             self._learn(entry, attempt, body)
         forgotten = self._told(gone) if gone else " No episode was stored from it."
         habit = " The habit is broken: the model is asked from now on." if body.get("path") == "habit" else ""
@@ -219,6 +221,14 @@ def move_weights(
         bucket = Bucket(body["bucket"], body["kind"], tuple(body.get("grain") or body["tables"]))
         changes = synapses.fire(entry.connection, bucket, wanted, reward, entry.at)
         entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
+
+
+def loosen(synapses: SynapseStore, entry: Transaction, gone: Collection[str]) -> None:
+    """Take away the synapses to episodes that are gone, by id: whatever way an episode goes, they go with it."""
+    known = synapses.synapses(entry.connection, kind="episode") if gone else ()
+    loose = [synapse for synapse in known if synapse.target in gone]
+    if loose:
+        entry.append(EventKind.WEIGHTS_MOVED, "loosened", synapses.restore(entry.connection, (), (), loose))
 
 
 def _forget(

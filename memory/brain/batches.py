@@ -51,22 +51,35 @@ def batches(ledger: Ledger) -> tuple[Batch, ...]:
     return tuple(Batch(name, *first[name], tuple(active[name])) for name in first)
 
 
-def without(live: Snapshot, batch: str, *, told_by: Callable[[Content], bool] | None = None) -> tuple[Edit, ...]:
+def without(
+    live: Snapshot,
+    batch: str,
+    *,
+    told_by: Callable[[Content], bool] | None = None,
+    habit: Callable[[Episode], str] | None = None,
+) -> tuple[Edit, ...]:
     """The edits that take out just one batch: its episodes, the synapses that point to them, and what it taught.
 
-    That is the lessons and terms whose origin is the batch, and those of which `told_by` says so by their body.
+    That is the lessons and terms whose origin is the batch, and those of which `told_by` says so by their body; and
+    in a bucket of the batch the synapses to skeletons and habits that it alone has. `habit` names that of an episode.
 
     Raises:
         SnapshotError: nothing of this batch is remembered.
     """
-    gone = {id for (kind, id), record in live.records.items() if kind == "episode" and record.body["batch"] == batch}
+    leaving = [one for one in live.episodes if one.batch == batch]
+    gone = {str(one.id) for one in leaving}
+    buckets = {one.bucket for one in leaving}
+    staying = [one for one in live.episodes if one.batch != batch and one.bucket in buckets]
+    loose = _shapes(leaving, habit) - _shapes(staying, habit)
 
     def belongs(record: Record) -> bool:
         match record.kind:
             case "episode":
                 return record.body["batch"] == batch
             case "synapse":
-                return record.body["target_kind"] == "episode" and record.body["target"] in gone
+                if record.body["target_kind"] == "episode":
+                    return record.body["target"] in gone
+                return tuple(record.body[part] for part in ("bucket", "target_kind", "target")) in loose
             case "lesson" | "term":
                 return record.body["origin"] == batch or bool(told_by and told_by(record.body))
             case _:
@@ -77,6 +90,16 @@ def without(live: Snapshot, batch: str, *, told_by: Callable[[Content], bool] | 
     if not edits:
         raise SnapshotError(f"Nothing is remembered of a batch {batch!r}. List them with: hebbql brain log.")
     return edits
+
+
+def _shapes(episodes: Iterable[Episode], habit: Callable[[Episode], str] | None) -> set[tuple[object, ...]]:
+    """The skeleton and the habit of each episode, in its bucket, as synapses point to them."""
+    told: set[tuple[object, ...]] = set()
+    for one in episodes:
+        told.add((one.bucket, "skeleton", one.skeleton))
+        if habit is not None and (name := habit(one)):
+            told.add((one.bucket, "habit", name))
+    return told
 
 
 class Prefix:

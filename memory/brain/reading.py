@@ -109,11 +109,15 @@ def snapshots(ledger: Ledger, *, within: Transaction | None = None) -> tuple[Tak
 def nameless(ledger: Ledger, entry: Transaction, positions: Collection[int]) -> None:
     """Write the snapshots at these positions of the history anew, without the names and reasons that are to be erased.
 
-    They stay what they are and are called by their hash from now on.
+    They stay what they are and are called by their hash from now on, and by their position where that is taken.
     """
+    names = {one.name for one in snapshots(ledger)}
     for event in ledger.events(kinds=(EventKind.SNAPSHOT_TAKEN,)):
         if event.position in positions and event.content:
-            told = {"name": _short(str(event.content["hash"])), "why": "", "at": event.at}
+            name = _short(str(event.content["hash"]))
+            name = f"{name}-{event.position}" if name in names else name
+            names.add(name)
+            told = {"name": name, "why": "", "at": event.content.get("at", event.at)}
             entry.append(EventKind.SNAPSHOT_TAKEN, str(event.content["hash"]), {**event.content, **told})
 
 

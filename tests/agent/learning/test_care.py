@@ -461,6 +461,9 @@ def test_an_answer_that_no_training_question_asks_for_goes_by_its_own_record(
         going.answered(DEAR, shown=[never, helped, spent], epoch=epoch)
     assert [gone.episode for gone in going.check(4).forgotten] == [str(never.id), str(spent.id)]
     assert going.state(helped) == going.state(aside) == "active"
+    with bakery.ledger.connection() as connection:
+        led_to = {one.target for one in bakery.synapses.synapses(connection, kind="episode")}
+    assert str(helped.id) in led_to and led_to.isdisjoint({str(never.id), str(spent.id)}), "the ways go with them"
     assert going.run.checkpoints[-1].forgotten[0].why == (
         "shown in 3 wrong answers, first in epoch 2, never in a right one; "
         "3 of the last 3 answers in its bucket were wrong."

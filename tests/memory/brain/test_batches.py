@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,25 @@ def test_cut_off_at_any_write_the_whole_batch_is_there_or_none_of_it(
     left.clear()
     assert cut > 20, "each write was cut off once"
     assert '"batch":"two"' not in to_text(read(ledger, weights)) and ledger.verify().ok
+
+
+def test_what_a_batch_alone_had_habits_and_shapes_of_leaves_with_it(ledger: Ledger, weights: KeptWeights) -> None:
+    alone = replace(episode_about("yachts", batch="two"), skeleton="SELECT ? FROM boats")
+    shared = episode_about("ferries", batch="two")
+    with ledger.transaction() as entry:
+        for one in (alone, shared, episode_about("tugs", batch="one")):
+            entry.remember(one)
+        targets = [
+            Target("episode", str(alone.id)),
+            Target("skeleton", alone.skeleton),
+            Target("skeleton", shared.skeleton),
+            Target("habit", "of yachts"),
+            Target("habit", "of others"),
+            Target("approach", "direct"),
+        ]
+        changes = weights.synapses.fire(entry.connection, BOATS, targets, 1.0, 5.0)
+        entry.append(EventKind.WEIGHTS_MOVED, "harbour", changes_content(changes))
+    habits = {alone.id: "of yachts", shared.id: "of others"}
+    edits = without(read(ledger, weights), "two", habit=lambda one: habits.get(one.id, "of others"))
+    left = {edit.record.body["target"] for edit in edits if edit.kind == "synapse"}
+    assert left == {str(alone.id), alone.skeleton, "of yachts"}
