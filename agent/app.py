@@ -59,6 +59,7 @@ from procedural.store import SynapseStore
 from procedural.synapse import Synapse
 
 if TYPE_CHECKING:
+    from agent.auditing.auditing import Auditing
     from agent.conversation import Conversation
     from agent.drafting.crafting import Crafting
     from agent.drafting.readings import Readings
@@ -646,6 +647,13 @@ class App:
         from agent.keeping.checking import Checking
 
         return Checking(app=self)
+
+    @cached_property
+    def auditing(self) -> Auditing:
+        """What of the memory contradicts the rest of it, and what is missing."""
+        from agent.auditing.auditing import Auditing
+
+        return Auditing(app=self)
 
     @property
     def _has_canary(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.doors import audit
 from agent.doors.brain import brain_cli
 from agent.doors.evaluating import evaluate
 from agent.doors.opening import (
@@ -48,6 +49,7 @@ cli = typer.Typer(
 models = typer.Typer(help="List and fetch the models.", invoke_without_command=True, rich_markup_mode=None)
 cli.add_typer(models, name="models")
 cli.add_typer(brain_cli, name="brain")
+audit.add_to(cli)
 
 
 @cli.command()

@@ -1,0 +1,139 @@
+"""What queries answer on the data as it is, and whether two of them say the same; a `memory.audit…Answers`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent.auditing.measures import changing, mixed, rounded_to, scaled, units_of
+from agent.database.comparing import covers, same
+from agent.database.guard import parse_query
+from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.learning.ties import tie_broken
+from memory.audit.contradicting import SAME, Compared
+from memory.audit.identity import same_words
+from memory.episode import Episode
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+_ORDER_ASKED = re.compile(
+    r"\b(?:(?:order|sort|rank|arrang)(?:ed|ing)?|top|highest|lowest|first|last|newest|oldest|ascending|descending"
+    r"|alphabetical\w*|chronological\w*|most|least|largest|smallest|biggest|sortiert|geordnet)\b"
+)
+_SHOWN_CELLS, _SHOWN_SIGNS = 4, 60
+
+
+@dataclass
+class Answering:
+    """Runs queries of one opened app, each once as long as the data stays the same."""
+
+    app: App
+    _ran: dict[str, Result | str] = field(default_factory=dict)
+    _stamp: object = None
+    runs: int = 0
+    """How many queries were run."""
+
+    def literals(self, question: str) -> Hashable:
+        """The values, numbers and dates that it names, in order."""
+        understood = self.app.understand(question)
+        links = (
+            (link.kind, getattr(link, "table", ""), getattr(link, "column", ""), str(getattr(link, "value", "")))
+            for link in understood.grounding.chosen
+            if getattr(link, "kind", "") not in ("table", "column", "term")
+        )
+        return understood.masked, tuple(links)
+
+    def compared(self, one: Episode, other: Episode) -> Compared:
+        current = self.app.schema.fingerprint
+        for episode in (one, other):
+            if episode.schema_fingerprint != current:
+                known = episode.schema_fingerprint[:12] or "no known schema"
+                return _unclear(f"{_id(episode)} was verified on another schema ({known}; now it is {current[:12]})")
+        if one.sql == other.sql:
+            return SAME
+        first, second = self._run(one.sql), self._run(other.sql)
+        for episode, result in ((one, first), (other, second)):
+            if isinstance(result, str):
+                return _unclear(f"{_id(episode)} {result}")
+        assert isinstance(first, Result) and isinstance(second, Result), "what gave no result was said"
+        return self._judged(one, other, first, second)
+
+    def value(self, sql: str) -> str:
+        """The first row, and how many there are."""
+        result = self._run(sql)
+        if isinstance(result, str):
+            return result
+        if not result.rows:
+            return "no rows"
+        cells = ["NULL" if cell is None else str(cell)[:_SHOWN_SIGNS] for cell in result.rows[0][:_SHOWN_CELLS]]
+        told = ", ".join(cells) + (", …" if len(result.rows[0]) > _SHOWN_CELLS else "")
+        return told if len(result.rows) == 1 else f"{told} and {len(result.rows) - 1} more rows"
+
+    def _judged(self, one: Episode, other: Episode, first: Result, second: Result) -> Compared:
+        dialect = self.app.schema.dialect
+        units = units_of(one.sql, dialect), units_of(other.sql, dialect)
+        if all(units) and units[0] != units[1]:
+            said = " against ".join(", ".join(sorted(unit)) for unit in units)
+            return _unclear(f"their units or currencies are not the same: {said}")
+        asked = _ORDER_ASKED.search(same_words(one.question)) is not None
+        ordered = asked and self._sorts(one.sql) and self._sorts(other.sql)
+        if same(first, second, ordered=ordered):
+            return SAME
+        digits = [rounded_to(sql, dialect) for sql in (one.sql, other.sql)]
+        fewest = min((digit for digit in digits if digit is not None), default=None)
+        if digits[0] != digits[1] and same(_rounded(first, fewest), _rounded(second, fewest), ordered=ordered):
+            return SAME
+        if factor := scaled(one.sql, other.sql, (first, second), dialect):
+            return _unclear(factor)
+        for episode, result in ((one, first), (other, second)):
+            ways = [self._run(sql) for sql in tie_broken(episode.sql, dialect)]
+            if any(isinstance(way, Result) and not same(result, way, ordered=False) for way in ways):
+                return _unclear(f"what {_id(episode)} gives hangs on how ties fall")
+        if first.rows and (covers(first, second, ordered=ordered) or covers(second, first, ordered=ordered)):
+            return _unclear("one shows more columns than the other, and what both show is the same")
+        if ordered and same(first, second, ordered=False):
+            return Compared("differs", "the same rows in another order, and the question asks for an order")
+        return Compared("differs", f"{self.value(one.sql)} against {self.value(other.sql)}")
+
+    def _sorts(self, sql: str) -> bool:
+        return parse_query(sql, self.app.schema.dialect).args.get("order") is not None
+
+    def _run(self, sql: str) -> Result | str:
+        """The result of a query, or why there is none that can be compared."""
+        facts = self.app.database.facts  # read anew when the file has changed
+        if facts is not self._stamp:
+            self._ran.clear()
+            self._stamp = facts
+        if sql not in self._ran:
+            self._ran[sql] = self._answer(sql)
+            if self.app.database.facts is not facts:
+                return "was read while the data changed"
+        return self._ran[sql]
+
+    def _answer(self, sql: str) -> Result | str:
+        try:
+            if what := changing(sql, self.app.schema.dialect):
+                return f"gives another answer each time or day ({what})"
+            if column := mixed(sql, self.app.schema, self.app.database.facts):
+                return f"adds up over several units or currencies of {column}"
+            self.runs += 1
+            result = self.app.checked_run(sql)
+        except (QueryRejected, QueryFailed) as problem:
+            return f"cannot run: {problem}"
+        return result if result.truncated is None else f"has a result that is cut off ({result.truncated})"
+
+
+def _rounded(result: Result, digits: int | None) -> Result:
+    rows = tuple(tuple(round(cell, digits) if isinstance(cell, float) else cell for cell in row) for row in result.rows)
+    return Result(result.columns, rows, result.truncated)
+
+
+def _unclear(reason: str) -> Compared:
+    return Compared("unclear", reason)
+
+
+def _id(episode: Episode) -> str:
+    return str(episode.id)[:8]

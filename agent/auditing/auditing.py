@@ -1,0 +1,235 @@
+"""The audit of an opened app's brain: what contradicts what, what is missing, and forgetting the losing sides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from agent.auditing.answering import Answering
+from agent.auditing.meanings import Meanings, standing
+from agent.database.comparing import same
+from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.learning.feedback import FeedbackError, loosen
+from memory.audit.absent import Pointing, absent_answers, absent_episodes, absent_names
+from memory.audit.contradicting import Remembered, contradictions, two_meanings
+from memory.audit.finding import Finding, Kind
+from memory.audit.identity import same_words
+from memory.brain.checks import MustKnow, read_checks
+from memory.episode import Episode
+from memory.ledger import EventKind
+
+if TYPE_CHECKING:
+    from agent.app import App
+    from agent.attempt import Attempt
+
+_MISSING = frozenset({"unknown_table", "unknown_column", "unknown_source"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audit:
+    """What was looked at and what was found. `position` is that of the ledger, `runs` how many queries were run."""
+
+    database: str
+    schema: str
+    position: int
+    episodes: int
+    terms: int
+    synapses: int
+    runs: int
+    seconds: float
+    findings: tuple[Finding, ...]
+
+    def of_kind(self, kind: Kind) -> tuple[Finding, ...]:
+        return tuple(one for one in self.findings if one.kind == kind)
+
+    @property
+    def applicable(self) -> tuple[Finding, ...]:
+        """The findings whose losing side can be forgotten: no ties, and nothing that is inconclusive."""
+        return tuple(one for one in self.findings if one.kind != "inconclusive" and one.losing)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was forgotten, by id, and how many findings are left as nothing is recommended for them."""
+
+    message: str
+    forgotten: tuple[str, ...]
+    dropped: tuple[str, ...]
+    loosened: tuple[str, ...]
+    left: int
+    proof: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True)
+class Auditing:
+    """Audits one opened app. No model is asked."""
+
+    app: App
+    _about: dict[tuple[str, ...], tuple[object, tuple[Finding, ...]]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def answering(self) -> Answering:
+        return Answering(self.app)
+
+    def audit(self, *, pinned: Collection[str] = ()) -> Audit:
+        """Look for all that is wrong. `pinned` are the starts of ids of episodes that a person holds important.
+
+        Raises:
+            FeedbackError: no episode or several begin with a pinned id.
+        """
+        began, ledger = time.monotonic(), self.app.ledger
+        live = self.app.versions.live
+        ids = [str(episode.id) for episode in live.episodes]
+        held = {_one(ids, start): "a person pinned it" for start in pinned}
+        remembered = [
+            Remembered(record.episode, float(str(record.body["since"])), held.get(record.key[1], ""))
+            for record in live.of_kind("episode")
+        ]
+        pointing = tuple(_pointing(record.body) for record in live.of_kind("synapse"))
+        terms = tuple(standing(self.app))
+        runs = self.answering.runs
+        findings = (
+            *contradictions(remembered, self.answering, important=self._important),
+            *two_meanings(terms, compared=Meanings(self.app).compared),
+            *absent_names(remembered, self._missing),
+            *absent_episodes(pointing, frozenset(ids)),
+            *absent_answers(pointing, frozenset(one.episode.bucket for one in remembered)),
+        )
+        return Audit(
+            database=ledger.database,
+            schema=self.app.schema.fingerprint,
+            position=ledger.head()[0],
+            episodes=len(remembered),
+            terms=len(terms),
+            synapses=len(pointing),
+            runs=self.answering.runs - runs,
+            seconds=time.monotonic() - began,
+            findings=findings,
+        )
+
+    def about(self, attempt: Attempt) -> tuple[Finding, ...]:
+        """What episodes that an answer rests on contradict, or are contradicted by. Nothing else is looked at.
+
+        Only episodes of the very questions that were recalled are compared, and not again while the brain has the
+        same of them and the data the same rows.
+        """
+        used = [one.episode for one in attempt.recalled]
+        if attempt.answer is not None:
+            by_id = {str(one.episode.id): one.episode for one in attempt.nearby}
+            given = (attempt.answer.episode, *(id for id, _ in attempt.answer.bent))
+            used += [by_id[id] for id in given if id in by_id]
+        wanted = {str(episode.id): episode for episode in used}
+        alike: dict[str, Episode] = {}
+        for masked in {episode.masked for episode in wanted.values()}:
+            alike.update({str(one.id): one for one in self.app.ledger.masked(masked)})
+        key, state = tuple(sorted(wanted)), (frozenset(alike), self.app.database.facts)
+        kept = self._about.get(key)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        remembered = [Remembered(episode, self._since(id)) for id, episode in sorted(alike.items())]
+        found = tuple(
+            one
+            for one in contradictions(remembered, self.answering, important=self._important)
+            if any(write.id in wanted for write in one.writes)
+        )
+        self._about[key] = state, found
+        return found
+
+    def apply(self, audit: Audit) -> Applied:
+        """Forget the losing side of each finding that has one: episodes by `forget`, names of terms, loose synapses.
+
+        Raises:
+            StoreError: the store still holds one of the episodes.
+        """
+        found = audit.applicable
+        losing = {write.id: write for one in found for write in one.losing}
+        episodes = tuple(
+            episode
+            for write in losing.values()
+            if write.subject == "episode" and (episode := self.app.ledger.episode(UUID(write.id))) is not None
+        )
+        done = self.app.forget(episodes) if episodes else None
+        dropped = tuple(self._drop(one) for one in found if one.subject == "term")
+        loose = {one.writes[0].id.rpartition("/")[2] for one in found if one.subject == "synapse"}
+        if loose:
+            with self.app.ledger.transaction() as entry:
+                loosen(self.app.synapses, entry, loose)
+        left = len(audit.findings) - len(found)
+        told = f"{len(episodes)} episodes forgotten, {len(dropped)} meanings dropped, {len(loose)} synapses taken away"
+        rest = f"; {left} findings are left, as nothing is recommended for them" if left else ""
+        forgotten = tuple(str(one.id) for one in episodes)
+        return Applied(f"{told}{rest}.", forgotten, dropped, tuple(sorted(loose)), left, done.proof if done else ())
+
+    def _drop(self, finding: Finding) -> str:
+        """Let the recommended note hold the name alone, and all names that it has."""
+        kept = finding.recommendation.recommended_id
+        best = next(write for write in finding.writes if write.id == kept)
+        position = int(best.batch.rpartition(":")[2])
+        winner = next(one for one in self.app.semantic.history() if one.position == position)
+        names = tuple({write.about.casefold(): write.about for write in finding.writes}.values())
+        with self.app.ledger.transaction() as entry:
+            self.app.semantic.drop(entry, replace(winner.term, names=names), "audit")
+            held = dict.fromkeys((*winner.names_held, best.about))
+            self.app.semantic.write(entry, replace(winner.term, names=tuple(held)))
+        self.app._lexicon = self.app._stable = None
+        return names[0]
+
+    def _missing(self, sql: str) -> str:
+        try:
+            self.app.check(sql)
+        except QueryRejected as rejected:
+            return rejected.reason if rejected.rule in _MISSING else ""
+        return ""
+
+    @cached_property
+    def _must_know(self) -> dict[str, MustKnow]:
+        """What checks that are shipped with the database say a question must give."""
+        folder = self.app.checking.folder
+        known: Iterable[Any] = read_checks(folder).checks if folder is not None and folder.is_dir() else ()
+        return {same_words(check.question): check for _, check in known if isinstance(check, MustKnow)}
+
+    def _important(self, episode: Episode) -> str:
+        """Says which check names the answer that this episode gives; `""` where none does."""
+        check = self._must_know.get(same_words(episode.question))
+        if check is None:
+            return ""
+        try:
+            result = self.app.checked_run(episode.sql)
+            if check.sql is not None:
+                wanted = self.app.checked_run(check.sql)
+            else:
+                rows = tuple(tuple(row) for row in check.rows or ())
+                wanted = Result(tuple(map(str, rows[0])), rows)
+        except (QueryRejected, QueryFailed):
+            return ""
+        return f"the check {check.name} names this answer" if same(wanted, result, ordered=check.ordered) else ""
+
+    def _since(self, id: str) -> float:
+        """When an episode was first written, as its newest event says."""
+        events = self.app.ledger.events(kinds=(EventKind.EPISODE_REMEMBERED,), subject=id)
+        at = [float(str((event.content or {}).get("since", int(event.at)))) for event in events]
+        return at[-1] if at else 0.0
+
+
+def _one(ids: Iterable[str], start: str) -> str:
+    fitting = [id for id in ids if len(start) >= 4 and id.startswith(start.lower())]
+    if len(fitting) != 1:
+        raise FeedbackError(f"{len(fitting) or 'No'} episodes begin with {start!r}; give more of one id with --pin.")
+    return fitting[0]
+
+
+def _pointing(body: Any) -> Pointing:
+    return Pointing(
+        bucket=str(body["bucket"]),
+        kind=str(body["kind"]),
+        target_kind=str(body["target_kind"]),
+        target=str(body["target"]),
+        weight=float(body["weight"]),
+        successes=int(body["successes"]),
+        failures=int(body["failures"]),
+        at=float(body["last_fired"]),
+    )

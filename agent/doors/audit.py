@@ -1,0 +1,149 @@
+"""The command `audit`: what of the memory contradicts the rest of it, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.doors.opening import (
+    GATE_RED,
+    USAGE,
+    Brain,
+    Database,
+    Json,
+    Yes,
+    failures,
+    load_app,
+    opened,
+    settings,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from agent.app import App
+    from agent.auditing.auditing import Audit
+
+SHORT = 8
+
+
+def add_to(commands: typer.Typer) -> None:
+    """Add the command."""
+    commands.command()(audit)
+
+
+def audit(
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Then forget the losing sides, after asking. Never ties or what is unclear.")
+    ] = False,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option("--pin", metavar="ID", help="Hold this episode important; may be said again.", show_default=False),
+    ] = None,
+    yes: Yes = False,
+    db: Database = None,
+    brain: Brain = None,
+    as_json: Json = False,
+) -> None:
+    """Look for episodes that contradict each other, terms with two meanings, and what is named and gone.
+
+    It works on a copy: nothing is written. What could not be compared is inconclusive, and never counts as right.
+    Each finding recommends a side by a fixed ladder: pinned or important, then who vouches for it, then the newest.
+
+    Exit code: 0 nothing found, 1 anything found, 2 usage.
+    """
+    if yes and not apply:
+        stop("--yes goes with --apply; the audit itself changes nothing.", USAGE, as_json=as_json)
+    pinned = tuple(pin or ())
+    if not apply:
+        with _looking(db, brain, as_json) as app:
+            found = app.auditing.audit(pinned=pinned)
+        show(found, as_json=as_json)
+        raise typer.Exit(GATE_RED if found.findings else 0)
+    with opened(db, brain, None, as_json=as_json, seeding=False) as app:
+        found = app.auditing.audit(pinned=pinned)
+        if not as_json:
+            show(found, as_json=False)
+        losing = [write for one in found.applicable for write in one.losing]
+        if losing and not yes:
+            if as_json:
+                stop(f"This would take {len(losing)} writes away; say --yes as well.", USAGE, as_json=True)
+            typer.confirm(f"Forget these {len(losing)} writes?", abort=True, err=True)
+        done = app.auditing.apply(found)
+    if as_json:
+        typer.echo(json.dumps({**audit_json(found), "applied": asdict(done)}, ensure_ascii=False))
+    else:
+        typer.echo(done.message)
+    raise typer.Exit(GATE_RED if done.left else 0)
+
+
+@contextmanager
+def _looking(db: str | None, brain: Path | None, as_json: bool) -> Iterator[App]:
+    """The app, opened over a copy of the brain."""
+    from agent.auditing.copying import opened_copy
+    from agent.doors import rendering
+
+    with failures(as_json):
+        read = settings(db, brain)
+        with opened_copy(read, load_app().open_app, say=rendering.say()) as app:
+            yield app
+
+
+def audit_json(found: Audit) -> dict[str, Any]:
+    """The one object that `audit --json` prints."""
+    counts = {kind: len(found.of_kind(kind)) for kind in ("contradiction", "absence", "inconclusive")}
+    told = {name: value for name, value in asdict(found).items() if name != "findings"}
+    return {"ok": not found.findings, **told, **counts, "findings": [one.told() for one in found.findings]}
+
+
+def show(found: Audit, *, as_json: bool) -> None:
+    """Print an audit: each finding with all its writes, and which is recommended by which rule."""
+    from agent.doors.rendering import plain
+
+    if as_json:
+        typer.echo(json.dumps(audit_json(found), ensure_ascii=False))
+        return
+    for one in found.findings:
+        typer.echo(plain(f"{one.kind.upper()}  {one.what}"))
+        typer.echo(plain(f"  {one.reason}"))
+        for side in one.sides:
+            for write in side.writes:
+                _show_write(write, kept=one.recommendation.recommended_id)
+            if side.value and one.subject == "episode" and one.kind == "contradiction":
+                typer.echo(plain(f"      gives {side.value}"))
+        advice = one.recommendation
+        if advice.recommended_id and one.kind == "contradiction":
+            sure = f"{advice.confidence:.2f}"
+            told = f"keep {_short(advice.recommended_id)} ({advice.rule}, confidence {sure}): {advice.rationale}"
+            typer.echo(plain(f"  → {told}"))
+        elif one.kind != "inconclusive" or advice.rationale:
+            typer.echo(plain(f"  → {advice.rationale}"))
+    kinds: Sequence[tuple[str, int]] = [
+        ("contradictions", len(found.of_kind("contradiction"))),
+        ("absences", len(found.of_kind("absence"))),
+        ("inconclusive", len(found.of_kind("inconclusive"))),
+    ]
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds)
+    looked = f"{found.episodes} episodes, {found.terms} notes and {found.synapses} synapses"
+    typer.echo(f"{told}; {looked} looked at, {found.runs} queries run in {found.seconds:.1f} s.")
+
+
+def _show_write(write: Any, *, kept: str) -> None:
+    from agent.doors.rendering import plain
+
+    mark = "+" if write.id == kept else "-"
+    at = time.strftime("%Y-%m-%d %H:%M", time.gmtime(write.at)) if write.at else "?"
+    about = ", ".join(filter(None, (at, write.origin, write.verifier or "unverified", write.batch, write.important)))
+    about = about if write.subject == "episode" or write.origin else at
+    typer.echo(plain(f"    {mark} {_short(write.id)}  {about}"))
+    typer.echo(plain(f"      {write.text}"))
+
+
+def _short(id: str) -> str:
+    return id if "/" in id else id[:SHORT]
