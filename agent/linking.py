@@ -550,7 +550,7 @@ class Lexicon:
                 kind = column.type.lower()
                 known = dated.get((table.name, column.name))
                 if known is not None or kind.startswith(("date", "timestamp")):
-                    words = frozenset(token.stem for token in name_tokens(column.name)) - {"date", "time", "at", "on"}
+                    words = frozenset(token.stem for token in name_tokens(column.name)) - {"date", "time"} - STOP
                     ends = (known.minimum, known.maximum) if known else (None, None)
                     yield DateColumn(table.name, column.name, words, *ends)
 
@@ -613,8 +613,12 @@ def _as_written(word: Token, value: str) -> bool:
 def _naming(table: Table, sizes: Mapping[str, int], rows: int) -> Iterable[str]:
     """The columns whose values name one row: called a name or a key and different in at least half of the rows.
 
-    With none but a key, the first column that differs in nine of ten rows is taken as well.
+    First and last name name a row together, however many share one of them. With none but a key, the first column that
+    differs in nine of ten rows is taken as well.
     """
+    said = {column.name: {token.stem for token in name_tokens(column.name)} for column in table.columns}
+    parts = [name for name, stems in said.items() if stems & _PART_OF_NAME and stems & _NAMING_WORDS]
+    together = set(parts) if len(parts) > 1 else set()
     most = max(rows, *sizes.values()) if sizes else rows
     own = {token.stem for token in name_tokens(table.name)}
     found = False
@@ -622,7 +626,7 @@ def _naming(table: Table, sizes: Mapping[str, int], rows: int) -> Iterable[str]:
         words = [token.stem for token in name_tokens(column.name)]
         size = sizes.get(column.name, 0)
         named = bool(words) and (words[-1] in _NAMING_WORDS or set(words) == own)
-        if size and (named or column.primary_key) and 2 * size >= most:
+        if size and (column.name in together or ((named or column.primary_key) and 2 * size >= most)):
             found = found or named
             yield column.name
     if not found:

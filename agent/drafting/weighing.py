@@ -43,6 +43,10 @@ SURE_OF_ITSELF = 0.9
 """The likelihood that a reply of a model usually has, taken where it does not say."""
 
 
+_PARAMETERS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z])", re.IGNORECASE)
+_HOSTED = ("claude", "openai:")
+
+
 class WeightsError(Exception):
     """The weights cannot be read, or are not those of the features. The message says what to do."""
 
@@ -83,12 +87,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("bias", "always 1", 0, -2.0),
     # Who made it
     Feature("model", "a model wrote it; a half where it only copied", 1, 0.5),
-    Feature(
-        "likelihood",
-        "how sure the surest model was of it, the usual where it does not say; 0 without",
-        1,
-        1.0,
-    ),
+    Feature("size", "how large the model is that wrote it, see `size_of`; 0 without one", 1, 0.5),
+    Feature("likelihood", "how sure the surest model was of it, the usual where it does not say; 0 without", 1, 1.0),
     Feature("adapted", "code adapted an episode to it", 1, 0.5),
     Feature("both", "a model wrote it and code adapted an episode to it", 1, 1.0),
     Feature("recall", "the best score of the episodes it was adapted from", 1, 1.0),
@@ -243,13 +243,14 @@ def evidence(attempt: Attempt, *, strength: Strength = _unknown) -> tuple[Eviden
     groups = _same_results(attempt.drafts)
     ways = [len(_ways([attempt.drafts[place] for place in places], sources)) for places in groups]
     masked = attempt.understood.masked if attempt.understood else ""
+    size = size_of(attempt.model)
     asked = _of_question(attempt)
 
     def features(drafts: Sequence[Draft], count: int) -> dict[str, float]:
         assert drafts[0].result is not None, "only results are weighed"
         return {
             "bias": 1.0,
-            **_of_makers(drafts, sources, masked),
+            **_of_makers(drafts, sources, masked, size),
             "agreement": (count - 1) / (sum(ways) - 1) if sum(ways) > 1 else 0.0,
             "ways": math.log2(count),
             "strength": max(strength(draft.sql) for draft in drafts),
@@ -378,7 +379,7 @@ def _way(draft: Draft, sources: Mapping[str, Recalled]) -> tuple[str, str]:
     return "adapted", source.episode.skeleton if source else draft.episode
 
 
-def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked: str) -> dict[str, float]:
+def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked: str, size: float) -> dict[str, float]:
     adapted = [draft for draft in drafts if draft.origin != "model"]
     known = [source for draft in adapted if (source := sources.get(draft.episode))]
     wrote = len(adapted) < len(drafts)
@@ -386,6 +387,7 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
     strain = min((draft.strain for draft in adapted), default=math.inf)
     return {
         "model": (1.0 if alone else COPIED) if wrote else 0.0,
+        "size": size if alone else COPIED * size if wrote else 0.0,
         "likelihood": max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0),
         "adapted": float(bool(adapted)),
         "both": float(bool(adapted) and wrote),
@@ -396,6 +398,19 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
         "unbent": max(0.0, 1 - strain / 4),
         "support": max((math.log2(draft.support) for draft in adapted), default=0.0),
     }
+
+
+def size_of(model: str) -> float:
+    """How large a model is by the billions of parameters in its name, from 0 for 0.5 to 1 for 8 and more, by doublings.
+
+    A hosted model says no size and counts as large; what is none of these counts as small.
+
+    >>> [round(size_of(name), 2) for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "claude-sonnet", "none")]
+    [0.0, 0.4, 1.0, 0.0]
+    """
+    if told := _PARAMETERS.search(model):
+        return min(1.0, max(0.0, math.log2(float(told[1]) / 0.5) / 4))
+    return 1.0 if model.startswith(_HOSTED) else 0.0
 
 
 def _likelihood(draft: Draft) -> float:
