@@ -13,7 +13,7 @@ from agent.database.guard import parse_query
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.ties import tie_broken
 from memory.audit.contradicting import SAME, Compared
-from memory.audit.identity import same_words
+from memory.audit.identity import same_signs, same_words
 from memory.episode import Episode
 
 if TYPE_CHECKING:
@@ -38,13 +38,12 @@ class Answering:
 
     def literals(self, question: str) -> Hashable:
         """The values, numbers and dates that it names, in order."""
-        understood = self.app.understand(question)
-        links = (
+        understood = self.app.understand(same_signs(question))
+        return tuple(
             (link.kind, getattr(link, "table", ""), getattr(link, "column", ""), str(getattr(link, "value", "")))
             for link in understood.grounding.chosen
             if getattr(link, "kind", "") not in ("table", "column", "term")
         )
-        return understood.masked, tuple(links)
 
     def compared(self, one: Episode, other: Episode) -> Compared:
         current = self.app.schema.fingerprint

@@ -19,9 +19,18 @@ def same_words(text: str) -> str:
     >>> same_words("boats now here") == same_words("boats nowhere"), same_words("Maße") == same_words("Masse")
     (False, False)
     """
+    return unicodedata.normalize("NFC", same_signs(text).lower()).rstrip(_ENDS)
+
+
+def same_signs(text: str) -> str:
+    """A text with one form of each sign, and without what is not seen; case and the end stay.
+
+    >>> same_signs("\uff22oats\u00a0in\u200b  \u201cUrk\u201d")
+    'Boats in "Urk"'
+    """
     whole = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     seen = "".join(" " if sign.isspace() else sign for sign in whole if sign.isspace() or _is_seen(sign))
-    return " ".join(unicodedata.normalize("NFC", seen.lower()).split()).rstrip(_ENDS)
+    return " ".join(unicodedata.normalize("NFC", seen).split())
 
 
 def _is_seen(sign: str) -> bool:

@@ -1,0 +1,172 @@
+"""A labelled set of planted faults and of pairs that only look like some: made into a real brain, and scored."""
+
+from __future__ import annotations
+
+import sqlite3
+import tomllib
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.database.skeleton import skeleton
+from agent.learning.statistics import share
+from memory.audit.finding import Finding
+from memory.episode import Episode
+from memory.ledger import EventKind
+from memory.semantic import Term
+from procedural.store import Bucket, changes_content
+from procedural.synapse import Target
+
+if TYPE_CHECKING:
+    from agent.app import App
+
+SILENT = "silent"
+_DAY = 86_400
+_BEGAN = 1_700_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: its name, what an audit must say, and the ids of its writes in their order."""
+
+    name: str
+    label: str
+    rule: str
+    keep: int | None
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of the cases. `wrong` names each that was not as labelled, and what was found instead."""
+
+    faults: int
+    found: int
+    controls: int
+    alarms: int
+    wrong: tuple[str, ...]
+
+    @property
+    def precision(self) -> float:
+        return self.found / (self.found + self.alarms) if self.found + self.alarms else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.faults if self.faults else 0.0
+
+    @property
+    def markdown(self) -> str:
+        found, alarmed = share(self.found, self.faults).interval, share(self.alarms, self.controls).interval
+        return (
+            f"| faults | found | recall | controls | false alarms | precision |\n|---|---|---|---|---|---|\n"
+            f"| {self.faults} | {self.found} | {self.recall:.3f} ({found.low:.3f} to {found.high:.3f}) "
+            f"| {self.controls} | "
+            f"{self.alarms} ({alarmed.low:.3f} to {alarmed.high:.3f}) | {self.precision:.3f} |\n"
+        )
+
+
+def read_labelled(path: Path) -> Mapping[str, Any]:
+    """Read the set: `database`, an SQL script, and `case`s. Raises OSError, TOMLDecodeError."""
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def make_database(labelled: Mapping[str, Any], path: Path) -> None:
+    """Write the database that the cases are about."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(labelled["database"])
+
+
+def plant(app: App, labelled: Mapping[str, Any]) -> tuple[Case, ...]:
+    """Write all cases into the brain of an opened app, in one history."""
+    return tuple(_planted(app, case) for case in labelled["case"])
+
+
+def _planted(app: App, case: Mapping[str, Any]) -> Case:
+    ids: list[str] = []
+    for number, told in enumerate(case.get("write", ())):
+        episode = _episode(app, told, f"case:{case['name']}:{number}")
+        ids.append(str(episode.id))
+        with app.ledger.transaction() as entry:
+            entry.remember(episode, since=_BEGAN + told.get("day", 0) * _DAY)
+    for told in case.get("term", ()):
+        term = Term(
+            tuple(told["names"]), told["meaning"], told.get("expression"), tuple(told["tables"]), told["origin"]
+        )
+        with app.ledger.transaction() as entry:
+            app.semantic.write(entry, term)
+        ids.append(f"position:{app.ledger.head()[0]}")
+    for told in case.get("synapse", ()):
+        ids.append(_synapse(app, told))
+    return Case(case["name"], case["label"], case.get("rule", ""), case.get("keep"), tuple(ids))
+
+
+def _episode(app: App, told: Mapping[str, Any], batch: str) -> Episode:
+    understood = app.understand(told["question"])
+    return Episode(
+        bucket=understood.bucket,
+        kind=understood.intent.kind,
+        tables=understood.intent.tables,
+        question=told["question"],
+        masked=understood.masked,
+        sql=told["sql"],
+        skeleton=skeleton(told["sql"], app.schema.dialect),
+        origin=told.get("origin", "seed:labelled"),
+        verifier=told.get("verifier", "gold"),
+        batch=told.get("batch", batch),
+        schema_fingerprint=told.get("schema") or app.schema.fingerprint,
+        result_fingerprint="",
+    )
+
+
+def _synapse(app: App, told: Mapping[str, Any]) -> str:
+    kind, name = "episode", str(uuid.uuid5(uuid.NAMESPACE_OID, told["bucket"]))
+    if told["to"] == "there":
+        name = str(app.ledger.episodes()[0].id)
+    elif told["to"] == "skeleton":
+        kind, name = "skeleton", "SELECT _"
+    bucket = Bucket(told["bucket"], "count", ("Boats",))
+    with app.ledger.transaction() as entry:
+        for reward, times in ((1.0, told["successes"]), (0.0, told["failures"])):
+            for _ in range(times):
+                target = Target(kind, name)  # type: ignore[arg-type]
+                changes = app.synapses.fire(entry.connection, bucket, (target,), reward, entry.at)
+                entry.append(EventKind.WEIGHTS_MOVED, "labelled", changes_content(changes))
+    return f"{told['bucket']}/{kind}/{name}"
+
+
+def score(cases: Sequence[Case], findings: Sequence[Finding]) -> Scored:
+    """Hold findings against the labels. A fault is found where a finding of its kind has just its writes.
+
+    A finding that mixes cases counts as a false alarm of each; so does any finding about a control, and a finding of
+    another kind about a fault. A case whose ladder decides by another rung, or for another write, is wrong.
+    """
+    found = alarms = 0
+    wrong: list[str] = []
+    for case in cases:
+        about = [one for one in findings if _ids(one) & set(case.ids)]
+        if case.label == SILENT:
+            alarms += bool(about)
+            wrong += [f"{case.name}: {one.kind} ({one.reason})" for one in about]
+            continue
+        fitting = [one for one in about if one.kind == case.label and _ids(one) <= set(case.ids)]
+        problem = "" if fitting else f"not found, but {[(one.kind, one.reason) for one in about]}"
+        if fitting and case.rule:
+            advice = fitting[0].recommendation
+            kept = next((write for write in fitting[0].writes if write.id == advice.recommended_id), None)
+            chosen = (kept.batch if kept.subject == "term" else kept.id) if kept else ""
+            wanted = case.ids[case.keep] if case.keep is not None else ""
+            if (advice.rule, chosen) != (case.rule, wanted):
+                problem = f"decided by {advice.rule} for {chosen}, not by {case.rule} for {wanted}"
+        found += not problem
+        alarms += len(about) > len(fitting)
+        wrong += [f"{case.name}: {problem}"] if problem else []
+        wrong += [f"{case.name}: also {one.kind} ({one.reason})" for one in about if one not in fitting]
+    faults = sum(case.label != SILENT for case in cases)
+    return Scored(faults, found, len(cases) - faults, alarms, tuple(wrong))
+
+
+def _ids(finding: Finding) -> set[str]:
+    return {write.batch if write.subject == "term" else write.id for write in finding.writes}

@@ -1,0 +1,48 @@
+"""The labelled set of faults and controls, planted in a real brain over a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.app import App, open_app
+from agent.auditing.auditing import Audit
+from agent.auditing.labelled import Case, make_database, plant, read_labelled
+from agent.settings import Settings
+
+LABELLED = Path(__file__).parent / "labelled.toml"
+
+
+def settings_in(folder: Path) -> Settings:
+    """Settings of a place with the database of the set, and nothing else."""
+    make_database(read_labelled(LABELLED), folder / "boats.sqlite")
+    return Settings(
+        database=str(folder / "boats.sqlite"),
+        data=folder,
+        runs=folder / "runs",
+        brain=str(folder / "brain"),
+        sow=False,
+        sql_deadline=1.0,
+    )
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_in(tmp_path)
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[App]:
+    """An opened app with an empty brain."""
+    with open_app(settings, seeding=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, tuple[Case, ...], Audit]]:
+    """The whole set in one brain, and its audit. Do not write to it."""
+    with open_app(settings_in(tmp_path_factory.mktemp("planted")), seeding=False) as opened:
+        cases = plant(opened, read_labelled(LABELLED))
+        yield opened, cases, opened.auditing.audit()

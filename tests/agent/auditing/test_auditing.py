@@ -1,0 +1,167 @@
+"""An audit on the whole application: it changes nothing, recommends, and forgets only when it is told to."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.app import App, open_app
+from agent.auditing.auditing import Audit
+from agent.auditing.copying import opened_copy
+from agent.auditing.labelled import plant
+from agent.database.skeleton import skeleton
+from agent.learning.feedback import FeedbackError
+from agent.settings import Settings
+from memory.episode import Episode
+from memory.errors import BrainMissingError
+
+QUESTION = "How many boats are longer than 20 metres?"
+RIGHT, WRONG = "SELECT COUNT(*) FROM Boats WHERE Metres > 20", "SELECT COUNT(*) FROM Boats WHERE Metres > 22"
+
+
+def write(
+    app: App, sql: str, question: str = QUESTION, *, verifier: str = "gold", since: int = 1_700_000_000
+) -> Episode:
+    """Remember an episode as it is given."""
+    understood = app.understand(question)
+    episode = Episode(
+        bucket=understood.bucket,
+        kind=understood.intent.kind,
+        tables=understood.intent.tables,
+        question=question,
+        masked=understood.masked,
+        sql=sql,
+        skeleton=skeleton(sql, "sqlite"),
+        origin="seed:test",
+        verifier=verifier,
+        batch="test",
+        schema_fingerprint=app.schema.fingerprint,
+        result_fingerprint="",
+    )
+    with app.ledger.transaction() as entry:
+        entry.remember(episode, since=since)
+    return episode
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """The content of every file of a folder."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def audited(settings: Settings) -> Audit:
+    with opened_copy(settings, open_app) as app:
+        return app.auditing.audit()
+
+
+def test_no_file_of_the_brain_changes_with_real_cognee_even_where_opening_would_write(settings: Settings) -> None:
+    with open_app(settings, seeding=False) as app:
+        write(app, RIGHT)
+        write(app, WRONG, verifier="person")
+        app.bring_up_to_date()
+        app.ledger.abandon("none")
+    with closing(sqlite3.connect(settings.database)) as connection:
+        connection.execute("CREATE TABLE Harbours (Name TEXT)")  # opening the brain itself would note the new schema
+    folder = Path(str(settings.brain))
+    before = hashes(folder)
+    assert any("cognee" in name for name in before)
+    found = audited(settings)
+    assert [one.kind for one in found.findings] == ["inconclusive"]
+    assert hashes(folder) == before
+
+
+def test_a_brain_that_is_not_there_is_not_made(settings: Settings) -> None:
+    with pytest.raises(BrainMissingError):
+        audited(settings)
+    assert not Path(str(settings.brain)).exists()
+
+
+def test_a_pinned_episode_is_recommended_though_a_better_verifier_says_otherwise(app: App) -> None:
+    write(app, RIGHT)
+    wrong = write(app, WRONG, verifier="agreement")
+    advice = app.auditing.audit(pinned=[str(wrong.id)[:8]]).findings[0].recommendation
+    assert (advice.recommended_id, advice.rule) == (str(wrong.id), "pinned")
+    assert app.auditing.audit().findings[0].recommendation.rule == "verifier"
+
+
+def test_two_pinned_sides_leave_it_to_the_next_rung(app: App) -> None:
+    ids = [str(write(app, RIGHT).id), str(write(app, WRONG, verifier="agreement").id)]
+    assert app.auditing.audit(pinned=ids).findings[0].recommendation.rule == "verifier"
+
+
+def test_a_pin_that_fits_no_episode_is_told(app: App) -> None:
+    write(app, RIGHT)
+    with pytest.raises(FeedbackError, match="begin with"):
+        app.auditing.audit(pinned=["ffffffff"])
+
+
+def test_applying_forgets_the_losing_sides_only_and_the_audit_is_clean_then(app: App) -> None:
+    kept, lost = write(app, RIGHT), write(app, WRONG, verifier="agreement")
+    gone = write(app, "SELECT COUNT(*) FROM Captains", "How many captains are there?")
+    app.teach("length means Metres * 2")
+    app.teach("length means Metres * 3")
+    plant(app, {"case": [{"name": "a", "label": "absence", "synapse": [_LOOSE]}]})
+    done = app.auditing.apply(app.auditing.audit())
+    assert set(done.forgotten) == {str(lost.id), str(gone.id)}
+    assert done.left == 0 and done.dropped == ("length",) and len(done.loosened) == 1
+    assert app.auditing.audit().findings == ()
+    assert app.ledger.episode_state(kept.id) == "active" and app.ledger.episode_state(lost.id) == "forgotten"
+    assert [term.expression for term in app.semantic.glossary()] == ["Boats.Metres * 3"]
+
+
+_LOOSE = {"bucket": "5e1f0000", "to": "gone", "successes": 1, "failures": 1}
+
+
+def test_applying_leaves_ties_and_what_is_inconclusive(app: App) -> None:
+    write(app, RIGHT)
+    write(app, WRONG)
+    write(app, "SELECT SUM(PriceEUR) FROM Trips", "What was paid?")
+    write(app, "SELECT SUM(PriceUSD) FROM Trips", "What was paid?", verifier="person")
+    before = app.ledger.head()
+    done = app.auditing.apply(app.auditing.audit())
+    assert (done.forgotten, done.left) == ((), 2)
+    assert app.ledger.head() == before and len(app.auditing.audit().findings) == 2
+
+
+def test_data_that_changes_while_it_is_read_shows_nothing(app: App) -> None:
+    write(app, RIGHT)
+    write(app, WRONG, verifier="person")
+    run = app.checked_run
+
+    def meanwhile(sql: str) -> object:
+        result = run(sql)
+        with closing(sqlite3.connect(app.settings.database)) as connection, connection:
+            connection.execute("DELETE FROM Boats WHERE BoatID = (SELECT MAX(BoatID) FROM Boats)")
+        return result
+
+    app.checked_run = meanwhile  # type: ignore[method-assign,assignment]
+    finding = app.auditing.audit().findings[0]
+    assert finding.kind == "inconclusive" and "while the data changed" in finding.reason
+
+
+def test_a_thousand_episodes_run_only_queries_that_may_contradict(app: App) -> None:
+    for number in range(1_000):
+        write(app, f"SELECT COUNT(*) FROM Boats WHERE Metres > {number}", f"How many boats are longer than {number} m?")
+    write(app, "SELECT COUNT(*) FROM Boats WHERE Metres >= 23", "How many boats are longer than 20 m?")
+    found = app.auditing.audit()
+    assert [one.kind for one in found.findings] == ["contradiction"]
+    assert (found.episodes, found.runs) == (1_001, 2)
+
+
+def test_the_answer_is_important_that_a_check_of_the_brain_names(settings: Settings) -> None:
+    with closing(sqlite3.connect(settings.database)) as connection:
+        wanted = connection.execute(WRONG).fetchone()[0]
+    checks = settings.data / "brain" / "checks"
+    checks.mkdir(parents=True)
+    told = f'[[check]]\nkind = "must_know"\nname = "long"\nquestion = "{QUESTION}"\nrows = [[{wanted}]]\n'
+    (checks / "a.toml").write_text(told, encoding="utf-8")
+    with open_app(replace(settings), seeding=False) as app:
+        write(app, RIGHT)
+        other = write(app, WRONG, verifier="agreement")
+        advice = app.auditing.audit().findings[0].recommendation
+    assert (advice.recommended_id, advice.rule) == (str(other.id), "pinned") and "check long" in advice.rationale
