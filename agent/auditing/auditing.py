@@ -12,19 +12,22 @@ from uuid import UUID
 from agent.auditing.answering import Answering
 from agent.auditing.meanings import Meanings, standing
 from agent.database.comparing import same
-from agent.database.result import QueryFailed, QueryRejected, Result
+from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Result
 from agent.learning.feedback import FeedbackError, loosen
 from memory.audit.absent import Pointing, absent_answers, absent_episodes, absent_names
-from memory.audit.contradicting import Remembered, contradictions, two_meanings
+from memory.audit.contradicting import Remembered, contradictions, grouped, two_meanings
 from memory.audit.finding import Finding, Kind
 from memory.audit.identity import same_words
 from memory.brain.checks import MustKnow, read_checks
 from memory.episode import Episode
+from memory.errors import BrainError
 from memory.ledger import EventKind
 
 if TYPE_CHECKING:
     from agent.app import App
     from agent.attempt import Attempt
+
+__all__ = ["Applied", "Audit", "Auditing", "Finding"]
 
 _MISSING = frozenset({"unknown_table", "unknown_column", "unknown_source"})
 
@@ -117,6 +120,12 @@ class Auditing:
         Only episodes of the very questions that were recalled are compared, and not again while the brain has the
         same of them and the data the same rows.
         """
+        try:
+            return self._about_episodes(attempt)
+        except (DatabaseError, BrainError):
+            return ()  # the answer stands without it, and the audit itself will say what is in the way
+
+    def _about_episodes(self, attempt: Attempt) -> tuple[Finding, ...]:
         used = [one.episode for one in attempt.recalled]
         if attempt.answer is not None:
             by_id = {str(one.episode.id): one.episode for one in attempt.nearby}
@@ -130,7 +139,12 @@ class Auditing:
         kept = self._about.get(key)
         if kept is not None and kept[0] == state:
             return kept[1]
-        remembered = [Remembered(episode, self._since(id)) for id, episode in sorted(alike.items())]
+        remembered = [
+            Remembered(one.episode, self._since(str(one.episode.id)))
+            for group in grouped((Remembered(episode, 0.0) for episode in alike.values()), self.answering)
+            if not wanted.keys().isdisjoint(str(one.episode.id) for one in group)
+            for one in group
+        ]
         found = tuple(
             one
             for one in contradictions(remembered, self.answering, important=self._important)

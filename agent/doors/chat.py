@@ -74,7 +74,7 @@ class Chat:
             rendering.whole(turned.question, as_json=self.as_json)
         attempt = self._answer(turned)
         self.conversation = self.conversation.answered(turned, attempt)
-        showing = rendering.Showing.of(self.app, in_chat=True)
+        showing = rendering.Showing.of(self.app, in_chat=True, findings=self.app.auditing.about(attempt))
         if self.as_json:
             rendering.turn({"said": line, "by": turned.by}, attempt, showing)
         else:

@@ -88,9 +88,11 @@ def ask(
     ):
         for attempt in app.ask(question):
             show(attempt)
+        findings = app.auditing.about(attempt)
     places = {"--db": db, "--brain": brain}
     options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
-    rendering.answer(attempt, rendering.Showing.of(app, options=options, every=every), as_json=as_json)
+    showing = rendering.Showing.of(app, options=options, every=every, findings=findings)
+    rendering.answer(attempt, showing, as_json=as_json)
     raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from agent.app import App, DownloadProgress, ModelListing, Recalled
     from agent.attempt import Attempt, Draft
-    from agent.doctor import Finding
+    from agent.auditing.auditing import Finding
+    from agent.doctor import Finding as Ailment
     from agent.learning.evaluating import Evaluation
     from agent.learning.feedback import Outcome
     from agent.learning.hard import HardReport
@@ -76,7 +77,7 @@ class Showing:
     """How answers are shown. `unsure` and `runner_up` are the thresholds of the settings, `dialect` that of the SQL.
 
     `options` are those that the next command needs to find the same brain; `every` shows all rows; `in_chat` names
-    what is to be typed in a chat.
+    what is to be typed in a chat. `findings` are those of an audit that episodes behind the answer are part of.
     """
 
     unsure: float
@@ -85,12 +86,21 @@ class Showing:
     options: str = ""
     every: bool = False
     in_chat: bool = False
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, app: App, *, options: str = "", every: bool = False, in_chat: bool = False) -> Showing:
+    def of(
+        cls,
+        app: App,
+        *,
+        options: str = "",
+        every: bool = False,
+        in_chat: bool = False,
+        findings: tuple[Finding, ...] = (),
+    ) -> Showing:
         """As the settings of an app say."""
         settings = app.settings
-        return cls(settings.unsure, settings.runner_up, app.schema.dialect, options, every, in_chat)
+        return cls(settings.unsure, settings.runner_up, app.schema.dialect, options, every, in_chat, findings)
 
 
 def answer(attempt: Attempt, showing: Showing, *, as_json: bool) -> None:
@@ -129,6 +139,11 @@ def answer(attempt: Attempt, showing: Showing, *, as_json: bool) -> None:
         for memory in attempt.recalled:
             about = f"{sureness.short(memory.episode.id)}  {plain(memory.episode.question)}  ({plain(memory.why)})"
             _line(console, f"  {memory.score:.2f}  {about}")
+    if showing.findings:
+        console.print("Contradicted", style="bold")
+        for finding in showing.findings:
+            for line in sureness.contradicted(finding, attempt):
+                _line(console, f"  {plain(line)}")
     _line(console, _footer(attempt, showing, alone=alone is not None), style="dim")
 
 
@@ -201,6 +216,7 @@ def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
         "approach": attempt.approach or None,
         "approach_why": attempt.why or None,
         "recalled": [_memory_json(memory) for memory in attempt.recalled],
+        "findings": [finding.told() for finding in showing.findings],
         "candidates": [_candidate_json(attempt, draft, showing) for draft in attempt.drafts],
         "attempts": [
             {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None}
@@ -455,7 +471,7 @@ def pulled(name: str, path: Path, *, as_json: bool) -> None:
         print(f"{name} is here and its SHA-256 is right: {path}")
 
 
-def findings(found: Sequence[Finding], *, as_json: bool) -> None:
+def findings(found: Sequence[Ailment], *, as_json: bool) -> None:
     """Print each check, and the fix under those that failed."""
     if as_json:
         _print_json({"ok": all(finding.ok for finding in found), "checks": [asdict(finding) for finding in found]})

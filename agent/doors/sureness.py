@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agent.doors.changes import changes, sql_differs
@@ -14,6 +15,7 @@ from agent.doors.changes import changes, sql_differs
 if TYPE_CHECKING:
     from agent.app import Recalled
     from agent.attempt import Attempt, Draft
+    from agent.auditing.auditing import Finding
 
 _WORDS = ((0.95, "almost surely right"), (0.75, "likely right"), (0.5, "more likely right than wrong"))
 SHORT_ID = 8
@@ -210,3 +212,20 @@ def in_quotes(sql: str) -> str:
 
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def contradicted(finding: Finding, attempt: Attempt) -> Iterator[str]:
+    """Say what an audit found of an episode behind an answer, and by which rule one side is preferred."""
+    behind = {str(memory.episode.id) for memory in (*attempt.recalled, *attempt.nearby)}
+    here = [short(write.id) for write in finding.writes if write.id in behind]
+    others = [short(write.id) for write in finding.writes if write.id not in behind]
+    beside = f" beside {', '.join(others)}" if others else ""
+    yield f"{', '.join(here)}{beside}: {finding.reason}"
+    advice = finding.recommendation
+    if advice.recommended_id:
+        sure = f"confidence {advice.confidence:.2f}"
+        yield f"preferred is {short(advice.recommended_id)} by the rule {advice.rule} ({sure}): {advice.rationale}"
+    else:
+        why = advice.rationale if advice.rule == "tie" else "It could not be shown which is right."
+        yield f"none is preferred. {why}"
+    yield "See: hebbql audit"

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from agent.app import App, open_app
+from agent.attempt import Attempt
 from agent.auditing.auditing import Audit
 from agent.auditing.copying import opened_copy
 from agent.auditing.labelled import plant
 from agent.database.skeleton import skeleton
+from agent.journal import Unwritten
+from agent.keeping.measuring import answering
 from agent.learning.feedback import FeedbackError
 from agent.settings import Settings
 from memory.episode import Episode
@@ -151,6 +154,30 @@ def test_a_thousand_episodes_run_only_queries_that_may_contradict(app: App) -> N
     found = app.auditing.audit()
     assert [one.kind for one in found.findings] == ["contradiction"]
     assert (found.episodes, found.runs) == (1_001, 2)
+
+
+def answered(app: App, question: str = QUESTION) -> Attempt:
+    with answering(app, asks_model=False):
+        *_, attempt = app.ask(question, journal=Unwritten())
+    return attempt
+
+
+def test_an_answer_says_what_its_episodes_contradict_and_looks_at_no_others(settings: Settings) -> None:
+    with open_app(settings, seeding=False) as app:
+        right, wrong = write(app, RIGHT), write(app, WRONG, verifier="agreement")
+        for number in range(20):
+            for sql in ("SELECT COUNT(*) FROM Boats WHERE Built > ", "SELECT COUNT(*) FROM Boats WHERE Built >= "):
+                write(app, f"{sql}{1950 + number}", f"How many boats were built after {1950 + number}?")
+        app.bring_up_to_date()
+        attempt = answered(app)
+        found = app.auditing.about(attempt)
+        ran = app.auditing.answering.runs
+        assert [{write.id for write in one.writes} for one in found] == [{str(right.id), str(wrong.id)}]
+        assert (found[0].recommendation.recommended_id, found[0].recommendation.rule) == (str(right.id), "verifier")
+        assert ran <= 2 + 2 * len({*attempt.recalled, *attempt.nearby})
+        assert app.auditing.about(attempt) is found and app.auditing.answering.runs == ran
+        app.forget((wrong,))
+        assert app.auditing.about(attempt) == ()
 
 
 def test_the_answer_is_important_that_a_check_of_the_brain_names(settings: Settings) -> None:
