@@ -34,7 +34,9 @@ _MISSING = frozenset({"unknown_table", "unknown_column", "unknown_source"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What was looked at and what was found. `position` is that of the ledger, `runs` how many queries were run."""
+    """What was looked at and what was found. `position` is that of the ledger, `runs` how many queries were run.
+
+    `pairs` is how many pairs of notes a judge was asked about; None where none was to be asked."""
 
     database: str
     schema: str
@@ -45,6 +47,7 @@ class Audit:
     runs: int
     seconds: float
     findings: tuple[Finding, ...]
+    pairs: int | None = None
 
     def of_kind(self, kind: Kind) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.kind == kind)
@@ -113,6 +116,20 @@ class Auditing:
             seconds=time.monotonic() - began,
             findings=findings,
         )
+
+    def meaning(self, *, judge: str, most: int) -> tuple[int, tuple[Finding, ...]]:
+        """Ask a judge about notes and lessons that speak of the same thing; how many pairs, and what it found.
+
+        Raises:
+            JudgeError: the judge is not accepted.
+            EmbedderError: the embedding model cannot run.
+        """
+        from agent.auditing.semantic import contradicted, judge_named, notes
+
+        taken = judge_named(judge, self.app)
+        if judge == "model":
+            self.app.get_model_ready()
+        return contradicted(notes(self.app), embedder=self.app.embedder, judge=taken, most=most)
 
     def about(self, attempt: Attempt) -> tuple[Finding, ...]:
         """What episodes that an answer rests on contradict, or are contradicted by. Nothing else is looked at.

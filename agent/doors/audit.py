@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from agent.doors.opening import (
     Brain,
     Database,
     Json,
+    ModelName,
     Yes,
     failures,
     load_app,
@@ -46,9 +47,20 @@ def audit(
         list[str] | None,
         typer.Option("--pin", metavar="ID", help="Hold this episode important; may be said again.", show_default=False),
     ] = None,
+    semantic: Annotated[
+        bool, typer.Option("--semantic", help="Also ask a judge about notes that speak of the same thing.")
+    ] = False,
+    max_pairs: Annotated[
+        int, typer.Option("--max-pairs", min=1, metavar="N", help="With --semantic: at most so many, most alike first.")
+    ] = 20,
+    judge: Annotated[
+        str,
+        typer.Option("--judge", metavar="NAME", help="polarity, a rule without a model, or model, if it was accepted."),
+    ] = "polarity",
     yes: Yes = False,
     db: Database = None,
     brain: Brain = None,
+    model: ModelName = None,
     as_json: Json = False,
 ) -> None:
     """Look for episodes that contradict each other, terms with two meanings, and what is named and gone.
@@ -60,10 +72,17 @@ def audit(
     """
     if yes and not apply:
         stop("--yes goes with --apply; the audit itself changes nothing.", USAGE, as_json=as_json)
+    if semantic and apply:
+        stop(
+            "--semantic recommends and no more; look at what it finds, then audit with --apply.", USAGE, as_json=as_json
+        )
     pinned = tuple(pin or ())
     if not apply:
-        with _looking(db, brain, as_json) as app:
+        with _looking(db, brain, model, as_json) as app:
             found = app.auditing.audit(pinned=pinned)
+            if semantic:
+                pairs, more = app.auditing.meaning(judge=judge, most=max_pairs)
+                found = replace(found, pairs=pairs, findings=(*found.findings, *more))
         show(found, as_json=as_json)
         raise typer.Exit(GATE_RED if found.findings else 0)
     with opened(db, brain, None, as_json=as_json, seeding=False) as app:
@@ -84,13 +103,13 @@ def audit(
 
 
 @contextmanager
-def _looking(db: str | None, brain: Path | None, as_json: bool) -> Iterator[App]:
+def _looking(db: str | None, brain: Path | None, model: str | None, as_json: bool) -> Iterator[App]:
     """The app, opened over a copy of the brain."""
     from agent.auditing.copying import opened_copy
     from agent.doors import rendering
 
     with failures(as_json):
-        read = settings(db, brain)
+        read = settings(db, brain, model)
         with opened_copy(read, load_app().open_app, say=rendering.say()) as app:
             yield app
 
@@ -131,7 +150,8 @@ def show(found: Audit, *, as_json: bool) -> None:
     ]
     told = ", ".join(f"{count} {kind}" for kind, count in kinds)
     looked = f"{found.episodes} episodes, {found.terms} notes and {found.synapses} synapses"
-    typer.echo(f"{told}; {looked} looked at, {found.runs} queries run in {found.seconds:.1f} s.")
+    judged = f", {found.pairs} pairs of notes judged" if found.pairs is not None else ""
+    typer.echo(f"{told}; {looked} looked at, {found.runs} queries run in {found.seconds:.1f} s{judged}.")
 
 
 def _show_write(write: Any, *, kept: str) -> None:

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Measure the audit: planted faults that it finds, and controls that it stays silent about.
+
+    .venv/bin/python scripts/measure_audit.py
+
+The set is tests/agent/auditing/labelled.toml, planted in one real brain over a real SQLite database. The pairs of
+notes for the rule of meaning are tests/agent/auditing/notes.jsonl. Both sets are by the author of the audit, so that
+the figures say what holds, not what other people's memories would give. Writes runs/reference/audit/audit.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from agent.app import open_app  # noqa: E402
+from agent.auditing.labelled import make_database, plant, read_labelled, score  # noqa: E402
+from agent.settings import Settings  # noqa: E402
+
+SET = ROOT / "tests" / "agent" / "auditing" / "labelled.toml"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "reference" / "audit")
+    parser.add_argument("--judge", metavar="MODEL", help="Measure a model as a judge, and take it if it is no worse.")
+    given = parser.parse_args()
+    if given.judge:
+        return measure_judge(given.judge)
+    labelled = read_labelled(SET)
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        make_database(labelled, place / "boats.sqlite")
+        settings = Settings(
+            database=str(place / "boats.sqlite"),
+            data=place,
+            runs=place / "runs",
+            brain=str(place / "brain"),
+            sow=False,
+            sql_deadline=1.0,
+        )
+        with open_app(settings, seeding=False) as app:
+            cases = plant(app, labelled)
+            scored = score(cases, app.auditing.audit().findings)
+    told = [
+        "# What the audit finds\n",
+        "Made by `.venv/bin/python scripts/measure_audit.py`. Shares with 95 % Wilson intervals.\n",
+        scored.markdown,
+        *(f"- wrong: {line}\n" for line in scored.wrong),
+    ]
+    told.append(meanings())
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "audit.md").write_text("\n".join(told), encoding="utf-8")
+    print("\n".join(told))
+    return 1 if scored.wrong else 0
+
+
+def measure_judge(name: str) -> int:
+    """Measure a model on the pairs; add it to data/judges.toml where none of its scores is below the current ones."""
+    from agent.app import read_settings
+    from agent.auditing.judges import Asked, read_note_pairs, scores
+    from agent.auditing.semantic import take_judge
+
+    with tempfile.TemporaryDirectory() as made:
+        settings = read_settings(os.environ, brain=Path(made) / "brain", model=name)
+        with open_app(settings, seeding=False, say=print) as app:
+            app.get_model_ready()
+            found = scores(Asked(app.model), read_note_pairs(SET.parent / "notes.jsonl"))
+    print(found.markdown)
+    reason = take_judge(ROOT / "data" / "judges.toml", found)
+    print(f"Not accepted: {reason}." if reason else "Accepted.")
+    return 1 if reason else 0
+
+
+def meanings() -> str:
+    """How the rule of meaning does on its pairs."""
+    from agent.auditing.judges import Polarity, read_note_pairs, scores
+
+    found = scores(Polarity(), read_note_pairs(SET.parent / "notes.jsonl"))
+    return f"## Meaning, by the rule of polarity\n\n{found.markdown}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
