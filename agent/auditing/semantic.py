@@ -114,11 +114,13 @@ def judge_named(name: str, app: App) -> Judge:
     Raises:
         JudgeError: it was not.
     """
-    known = {one.judge for one in accepted(app.settings.data / "judges.toml")}
-    judge: Judge = Polarity() if name == "polarity" else Asked(app.model)
-    if name not in ("polarity", "model") or judge.id not in known:
+    if name == "polarity":
+        return Polarity()
+    known = {one.judge for one in accepted(app.settings.data / "judges.toml")} if name == "model" else set()
+    judge = Asked(app.model) if name == "model" else None
+    if judge is None or judge.id not in known:
         raise JudgeError(
-            f"{judge.id if name == 'model' else name} is no accepted judge. Take polarity, or measure the model first "
+            f"{judge.id if judge else name} is no accepted judge. Take polarity, or measure the model first "
             "with: scripts/measure_audit.py --judge MODEL."
         )
     return judge
