@@ -22,6 +22,7 @@ KEYS = [
         "approach",
         "approach_why",
         "recalled",
+        "findings",
         "candidates",
         "attempts",
     ),
