@@ -57,7 +57,7 @@ def _lesson(lesson: Lesson, id: str) -> tuple[str, Write]:
 def alike(told: Sequence[tuple[str, Write]], embedder: Embedder, most: int) -> Iterator[tuple[int, int, float]]:
     """The pairs of texts that are most alike, at most so many, most alike first: their places and their cosine.
 
-    Lessons of two different questions speak of different things, however alike they are.
+    Lessons of two questions, and terms that one file tells apart, speak of different things, however alike they are.
     """
     vectors = embedder.embed([text for text, _ in told]) if len(told) > 1 else []
     pairs = (
@@ -71,8 +71,12 @@ def alike(told: Sequence[tuple[str, Write]], embedder: Embedder, most: int) -> I
 
 
 def _apart(one: Write, other: Write) -> bool:
-    both = one.subject == other.subject == "lesson"
-    return both and same_words(one.about) != same_words(other.about)
+    """Whether two are of different things on purpose: lessons of two questions, or two terms of one file."""
+    if one.subject != other.subject:
+        return False
+    if one.subject == "lesson":
+        return same_words(one.about) != same_words(other.about)
+    return one.origin == other.origin and one.origin.startswith("glossary:")
 
 
 def contradicted(

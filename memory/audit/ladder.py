@@ -45,7 +45,8 @@ def recommend(sides: Sequence[Side]) -> Recommendation:
         return _of(best, "verifier", 0.6 + 0.1 * steps, told)
     if best := _alone(sides, lambda write: write.at):
         days = (_most(best, _at) - max(_most(side, _at) for side in sides if side is not best)) / _DAY
-        told = f"Both are vouched for alike; it was written {days:.1f} days later."
+        later = f"{days:.1f} days" if days >= 1 else f"{days * _DAY:,.0f} seconds"
+        told = f"Both are vouched for alike; it was written {later} later."
         return _of(best, "newest", 0.5 + 0.2 * (1 - 2 ** (-days / _HALF)), told)
     return Recommendation("", "", "tie", 0.0, "The sides are pinned, vouched for and dated alike: a person must say.")
 

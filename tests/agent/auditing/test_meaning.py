@@ -12,6 +12,7 @@ from agent.auditing.semantic import JudgeError, accepted, contradicted, notes, t
 from agent.models.port import ModelError
 from agent.models.recorded import ScriptedModel
 from memory.embedder import MiniLM
+from memory.semantic import Term
 
 PAIRS = Path(__file__).parent / "notes.jsonl"
 JUDGES = Path(__file__).parents[3] / "data" / "judges.toml"
@@ -82,3 +83,13 @@ def test_a_judge_that_was_not_accepted_is_not_asked(app: App) -> None:
     (app.settings.data / "judges.toml").write_bytes(JUDGES.read_bytes())
     with pytest.raises(JudgeError, match="no accepted judge"):
         app.auditing.meaning(judge="oracle", most=1)
+
+
+def test_two_terms_of_one_file_are_meant_to_differ_and_are_not_judged(app: App) -> None:
+    for origin in ("glossary:boats.toml", "person"):
+        for name, word in (("full boat", "with"), ("empty boat", "without")):
+            with app.ledger.transaction() as entry:
+                app.semantic.write(entry, Term((f"{name} {origin}",), f"A boat {word} a crew.", None, (), origin))
+    _, found = contradicted(notes(app), embedder=MiniLM(), judge=Polarity(), most=20)
+    origins = [{write.origin for write in one.writes} for one in found]
+    assert {"person"} in origins and {"glossary:boats.toml"} not in origins
