@@ -388,7 +388,8 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
     return {
         "model": (1.0 if alone else COPIED) if wrote else 0.0,
         "size": size if alone else COPIED * size if wrote else 0.0,
-        "likelihood": max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0),
+        "likelihood": max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0)
+        * (1.0 if alone else COPIED),
         "adapted": float(bool(adapted)),
         "both": float(bool(adapted) and wrote),
         "recall": max((source.score for source in known), default=0.0),

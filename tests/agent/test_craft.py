@@ -221,7 +221,7 @@ def test_a_model_that_says_it_cannot_be_answered_is_believed_over_what_was_adapt
 
 def test_adapting_ends_with_its_time(bakery: Bakery) -> None:
     teach(bakery)
-    teach(bakery, "Which bakers live in Linz?", "SELECT Name FROM Bakers WHERE Town = 'Linz'")
+    teach(bakery, "How many towns have bakers?", "SELECT COUNT(DISTINCT Town) FROM Bakers")
     whole = asked(bakery, ASKED, ScriptedModel(["SELECT 1"] * 3), effort=DEEP)
     cut = asked(bakery, ASKED, ScriptedModel(["SELECT 1"] * 3), effort=replace(DEEP, seconds=0.0))
     assert len([one for one in whole.drafts if one.origin == "adapted"]) > 1

@@ -154,7 +154,8 @@ def test_a_model_that_copies_what_code_made_of_an_episode_is_no_way_of_its_own_a
     alone, copies, twice = OPEN.grown(drafts=(made,)), OPEN.grown(drafts=(made, copy)), OPEN.grown(drafts=(made, own))
     told = [evidence(attempt)[0].features for attempt in (alone, copies, twice)]
     assert [(one["model"], one["ways"]) for one in told] == [(0, 0), (COPIED, 0), (1, 1)]
-    assert chance(alone, 0) < chance(copies, 0) < chance(twice, 0) - 0.1
+    less, half, full = (chance(one, 0) / (1 - chance(one, 0)) for one in (alone, copies, twice))
+    assert less < half < full / 2
     [both] = evidence(copies.drafted(own))
     assert (both.features["model"], both.features["ways"]) == (1, 1), "one that came to it alone is enough"
 

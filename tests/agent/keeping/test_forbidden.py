@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
         connection.executemany("INSERT INTO Boats VALUES (?, ?, ?, ?, ?, ?)", rows)
     (folder / "glossary").mkdir()
     (folder / "glossary" / "boats.toml").write_text(GLOSSARY, "utf-8")
-    settings = Settings(database=str(path), data=folder, runs=folder / "runs", brain=str(folder / "brain"))
+    settings = Settings(database=str(path), data=folder, runs=folder / "runs", brain=str(folder / "brain"), sow=False)
     with open_app(settings) as app:
         secret = remember(app, "batch:secret", QUESTION, SQL)
         for number, (question, sql) in enumerate(OTHERS):
