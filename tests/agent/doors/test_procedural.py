@@ -45,8 +45,8 @@ def test_a_bucket_moves_on_from_an_approach_that_failed_and_stays_with_one_that_
 
 def test_an_approach_can_be_asked_for_and_an_unknown_one_is_named(home: Home, endpoint: Endpoint) -> None:
     endpoint.says = lambda _question, _before: counted("Brazil")
-    answer = home.ask(customers_in("Brazil"), "--approach", "vote")
-    assert (answer["approach"], answer["approach_why"], len(answer["attempts"])) == ("vote", "asked for", 2)
+    answer = home.ask(customers_in("Brazil"), "--approach", "vote", "--think", "deep")
+    assert (answer["approach"], answer["approach_why"]) == ("vote", "asked for") and len(answer["attempts"]) > 1
     ended = home.run("ask", customers_in("Brazil"), "--approach", "magic")
     assert ended.code == 2 and ended.says("magic", "values, direct, skeleton, lessons, plan, vote"), ended
 
