@@ -11,7 +11,8 @@ from agent.database.result import QueryFailed
 from agent.drafting.coverage import doubts
 from agent.learning.questions import Pair
 from agent.learning.seed import Source, Unverified, episode_of, verify
-from agent.learning.sowing.composing import Sown, compose
+from agent.learning.sowing.asking import Sown
+from agent.learning.sowing.composing import compose
 from agent.learning.sowing.survey import survey
 from agent.question import QuestionError, read_question
 
@@ -146,7 +147,7 @@ def _pair(sown: Sown) -> Pair:
         question=sown.question,
         sql=sown.sql,
         others=(),
-        ordered=sown.ordered,
+        ordered=False,
         type=sown.type,
         difficulty="",
         language="en",

@@ -121,6 +121,11 @@ class Thing:
     bosses: tuple[str, ...]
 
     @property
+    def sums(self) -> tuple[Amount, ...]:
+        """The amounts of which a sum says much."""
+        return tuple(amount for amount in self.amounts if amount.adds)
+
+    @property
     def moment(self) -> Moment | None:
         """The date that `in 1997` is about: the first one that is nobody's birth."""
         return next((one for one in self.moments if not is_birth(one.column)), None)
@@ -235,7 +240,7 @@ def _thing(table: Table, rows: tuple[dict[str, Cell], ...], large: bool, lexicon
 
 
 def _persons_name(table: Table) -> tuple[str, ...]:
-    """First and last name, where a table has both: together they name a person, however often each is repeated."""
+    """First and last name, where a table has both, in the order in which people say them and not that of the table."""
     by_words = {said(column.name): column.name for column in table.columns}
     for first, last in (("first name", "last name"), ("firstname", "lastname"), ("given name", "family name")):
         if first in by_words and last in by_words:

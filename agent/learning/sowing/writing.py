@@ -22,9 +22,13 @@ class Writer:
     def of(self, table: str, column: str) -> str:
         return qualified(table, column, self.dialect)
 
-    def label(self, thing: Thing) -> str:
-        """The columns that show a row, with commas between."""
-        return ", ".join(self.of(thing.table, column) for column in thing.label)
+    def label(self, thing: Thing, *, alone: bool = False) -> str:
+        """The columns that show a row, with commas between; without their table where it is the only one."""
+        return ", ".join(self.name(column) if alone else self.of(thing.table, column) for column in thing.label)
+
+    def key(self, thing: Thing) -> str:
+        """What figures of a thing are grouped by: its key; in PostgreSQL that allows its other columns too."""
+        return self.of(thing.table, thing.key or thing.label[0])
 
     def text(self, value: object) -> str:
         """A literal.
@@ -38,9 +42,14 @@ class Writer:
             return number(value)
         return "'" + str(value).replace("'", "''") + "'"
 
-    def is_row(self, thing: Thing, row: dict[str, object]) -> str:
-        """The condition that a row is the one shown by its label."""
-        return " AND ".join(f"{self.of(thing.table, column)} = {self.text(row[column])}" for column in thing.label)
+    def is_row(self, thing: Thing, row: dict[str, object], *, alone: bool = False) -> str:
+        """The condition that a row is the one shown by its label; `alone` as for that."""
+        names = ((self.name(column) if alone else self.of(thing.table, column), column) for column in thing.label)
+        return " AND ".join(f"{name} = {self.text(row[column])}" for name, column in names)
+
+    def how_many(self, condition: str) -> str:
+        """How many rows are so."""
+        return f"SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)"
 
     def source(self, table: str, *ways: Way) -> str:
         """FROM a table, joined up the ways; a table on two of them stands once."""
@@ -51,6 +60,10 @@ class Writer:
                     done.add(join.right)
                     parts.append(f"JOIN {self.name(join.right)} ON {self.on(join)}")
         return " ".join(parts)
+
+    def grouped(self, thing: Thing, way: Way, up: Thing) -> str:
+        """FROM a thing, grouped by what its rows belong to."""
+        return f"{self.source(thing.table, way)} GROUP BY {self.key(up)}"
 
     def on(self, join: Join) -> str:
         pairs = zip(join.left_columns, join.right_columns, strict=True)
