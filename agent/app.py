@@ -44,11 +44,12 @@ from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.recalling import Recalling
 from agent.settings import Settings, SettingsError
 from memory.brain import candidates
+from memory.chain import Content
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
 from memory.errors import BrainError
 from memory.lease import writer_lease
-from memory.ledger import EventKind, Ledger
+from memory.ledger import LEDGER_FILE, EventKind, Ledger
 from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
@@ -171,7 +172,7 @@ def open_app(
         )
         if left := candidates.clear(folder):
             say(f"Cleared what a killed process had left of {', '.join(left)}.")
-        ledger = Ledger.open(folder / "brain.sqlite", database=database.schema.name)
+        ledger = Ledger.open(folder / LEDGER_FILE, database=database.schema.name)
         opened.callback(ledger.close)
         synapses = SynapseStore()
         with ledger.transaction() as entry:
@@ -498,11 +499,15 @@ class App:
     def run(self, query: CheckedQuery) -> Result:
         return self.database.run(query.sql)
 
+    def read_terms_anew(self) -> None:
+        """Let go of what was made of the glossary: its terms have changed."""
+        self._lexicon = self._stable = None
+
     def teach(self, text: str) -> Outcome:
         """Add a term to the glossary. Raises TeachingError."""
         term = read_teaching(text, self.schema)
         new = self.semantic.teach(term)
-        self._lexicon = self._stable = None
+        self.read_terms_anew()
         what = term.expression or term.meaning
         return Outcome(f"{'Taught' if new else 'Known already'}: {', '.join(term.names)} → {what}")
 
@@ -570,11 +575,8 @@ class App:
         batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
         source = Source(f"seed:{path.stem}", "gold", batch, self.schema.fingerprint, self.schema.dialect)
         episodes, refused = verified(pairs, run=self.checked_run, understand=self.understand, source=source)
-        with self.ledger.transaction() as entry:
-            report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
-            entry.append(EventKind.BATCH_OPENED, batch, report)
-            new = sum(entry.remember(episode) for episode in episodes)
-        self.bring_up_to_date()
+        report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
+        new = self._remember_batch(batch, report, episodes)
         wrong = {one.name for one in refused}
         unvouched = sum(not pair.others and pair.id not in wrong for pair in pairs)
         return SeedReport(path.name, batch, new, len(episodes) - new, tuple(refused), unvouched)
@@ -588,12 +590,17 @@ class App:
 
         batch = sown_batch(self.schema)
         episodes = sow(lexicon=self.lexicon, run=self.checked_run, understand=self.understand)
+        report = {"schema": self.schema.fingerprint, "pairs": len(episodes), "refused": []}
+        new = self._remember_batch(batch, report, episodes)
+        return SeedReport(f"the schema of {self.schema.name}", batch, new, len(episodes) - new, ())
+
+    def _remember_batch(self, batch: str, report: Content, episodes: Sequence[Episode]) -> int:
+        """Remember episodes together, as one batch with a report; give how many of them are new."""
         with self.ledger.transaction() as entry:
-            report = {"schema": self.schema.fingerprint, "pairs": len(episodes), "refused": []}
             entry.append(EventKind.BATCH_OPENED, batch, report)
             new = sum(entry.remember(episode) for episode in episodes)
         self.bring_up_to_date()
-        return SeedReport(f"the schema of {self.schema.name}", batch, new, len(episodes) - new, ())
+        return new
 
     def begin_run(self, options: TrainingOptions) -> Run:
         """Plan a run of training and write it down. Raises RunError, QuestionFileError."""

@@ -204,18 +204,7 @@ class Habits:
         """Whether two queries gave the same rows, in the same order where both ask for one."""
         if one is None or other is None or one.result is None or other.result is None:
             return False
+        from agent.database.guard import sorts
+
         dialect = self.lexicon().schema.dialect
-        return same(one.result, other.result, ordered=_sorts(one.sql, dialect) and _sorts(other.sql, dialect))
-
-
-def _sorts(sql: str, dialect: str) -> bool:
-    """Whether a query says in which order its rows come; what it sorts inside of it says nothing of that.
-
-    >>> _sorts("SELECT Name FROM Boats ORDER BY COALESCE(Metres, 0)", "sqlite")
-    True
-    >>> _sorts("SELECT ' ORDER BY ' FROM (SELECT Name FROM Boats ORDER BY Name) AS b", "sqlite")
-    False
-    """
-    from agent.database.guard import parse_query
-
-    return parse_query(sql, dialect).args.get("order") is not None
+        return same(one.result, other.result, ordered=sorts(one.sql, dialect) and sorts(other.sql, dialect))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -24,7 +23,7 @@ class KeptWeights:
 
     def read(self, moved: Iterable[Content], *, within: Transaction | None = None) -> Iterable[Content]:
         """The bodies of synapse records after these contents of `weights_moved` events, oldest first."""
-        with nullcontext(within.connection) if within is not None else self.ledger.connection() as connection:
+        with self.ledger.connection(within) as connection:
             buckets = {bucket.bucket: bucket for bucket in self.synapses.buckets(connection)}
         return [_body(synapse, buckets) for synapse in replayed(moved)]
 

@@ -8,7 +8,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -77,6 +77,9 @@ class EventKind(StrEnum):
     CANARY_BEGAN = "canary_began"
     CANARY_ENDED = "canary_ended"
 
+
+LEDGER_FILE = "brain.sqlite"
+"""What the file of a ledger is called, in the folder of its brain."""
 
 BLANKABLE = frozenset(
     {
@@ -582,8 +585,11 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
-        """A connection that sees one state of the ledger and must not write."""
+    def connection(self, within: Transaction | None = None) -> Iterator[Connection]:
+        """A connection that sees one state of the ledger and must not write; `within` a transaction, that of it."""
+        if within is not None:
+            yield within.connection
+            return
         with explained(self._engine), self._engine.connect() as connection:
             yield connection
 
@@ -642,7 +648,7 @@ class Ledger:
             wanted = wanted.where(LEDGER.c.subject == subject)
         if kinds := tuple(kinds):
             wanted = wanted.where(LEDGER.c.kind.in_(kinds))
-        with nullcontext(within.connection) if within is not None else self.connection() as connection:
+        with self.connection(within) as connection:
             for row in connection.execute(wanted.execution_options(yield_per=500)):
                 content = None if row.body is None else json.loads(row.body)
                 yield Event(row.position, row.at / 1e6, EventKind(row.kind), row.subject, content, row.hash)
@@ -659,7 +665,7 @@ class Ledger:
 
     def episode_states(self, *, within: Transaction | None = None) -> dict[str, EpisodeState]:
         """What has become of every episode that was ever remembered or barred, by id; as `within` a transaction."""
-        with nullcontext(within.connection) if within is not None else self.connection() as connection:
+        with self.connection(within) as connection:
             rows = connection.execute(select(EPISODES.c.id, EPISODES.c.state).order_by(EPISODES.c.id))
             return {row.id: row.state for row in rows}
 

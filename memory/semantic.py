@@ -191,10 +191,11 @@ def term_ids(term: Term) -> tuple[str, ...]:
     return tuple(str(uuid.uuid5(_NAMESPACE, "\x1f".join(map(_plain, (name, *told))))) for name in term.names)
 
 
-def erased_terms(ledger: Ledger, *, within: Transaction | None = None) -> frozenset[str]:
-    """The ids of terms that were erased, and that nobody taught anew since."""
+def erased_terms(ledger: Ledger, *, until: int | None = None, within: Transaction | None = None) -> frozenset[str]:
+    """The ids of terms that were erased, and that nobody taught anew since; `until` a position of the ledger."""
     erased: set[str] = set()
-    for event in ledger.events(kinds=(EventKind.TERM_TAUGHT, EventKind.CONTENT_ERASED), within=within):
+    kinds = (EventKind.TERM_TAUGHT, EventKind.CONTENT_ERASED)
+    for event in ledger.events(kinds=kinds, until=until, within=within):
         if event.content is None:
             continue
         if event.kind == EventKind.TERM_TAUGHT:

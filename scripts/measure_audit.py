@@ -20,8 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from agent.app import open_app  # noqa: E402
-from agent.auditing.labelled import make_database, plant, read_labelled, score  # noqa: E402
-from agent.settings import Settings  # noqa: E402
+from agent.auditing.labelled import plant, read_labelled, score, settings_in  # noqa: E402
 
 SET = ROOT / "tests" / "agent" / "auditing" / "labelled.toml"
 
@@ -34,20 +33,9 @@ def main() -> int:
     if given.judge:
         return measure_judge(given.judge)
     labelled = read_labelled(SET)
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
-        make_database(labelled, place / "boats.sqlite")
-        settings = Settings(
-            database=str(place / "boats.sqlite"),
-            data=place,
-            runs=place / "runs",
-            brain=str(place / "brain"),
-            sow=False,
-            sql_deadline=1.0,
-        )
-        with open_app(settings, seeding=False) as app:
-            cases = plant(app, labelled)
-            scored = score(cases, app.auditing.audit().findings)
+    with tempfile.TemporaryDirectory() as made, open_app(settings_in(Path(made), labelled), seeding=False) as app:
+        cases = plant(app, labelled)
+        scored = score(cases, app.auditing.audit().findings)
     told = [
         "# What the audit finds\n",
         "Made by `.venv/bin/python scripts/measure_audit.py`. Shares with 95 % Wilson intervals.\n",

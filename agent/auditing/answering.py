@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.auditing.measures import changing, mixed, rounded_to, scaled, units_of
 from agent.database.comparing import covers, same
-from agent.database.guard import parse_query
+from agent.database.guard import sorts
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.ties import tie_broken
 from memory.audit.contradicting import SAME, Compared
@@ -78,7 +78,7 @@ class Answering:
             said = " against ".join(", ".join(sorted(unit)) for unit in units)
             return _unclear(f"their units or currencies are not the same: {said}")
         asked = _ORDER_ASKED.search(same_words(one.question)) is not None
-        ordered = asked and self._sorts(one.sql) and self._sorts(other.sql)
+        ordered = asked and sorts(one.sql, dialect) and sorts(other.sql, dialect)
         if same(first, second, ordered=ordered):
             return SAME
         digits = [rounded_to(sql, dialect) for sql in (one.sql, other.sql)]
@@ -96,9 +96,6 @@ class Answering:
         if ordered and same(first, second, ordered=False):
             return Compared("differs", "the same rows in another order, and the question asks for an order")
         return Compared("differs", f"{self.value(one.sql)} against {self.value(other.sql)}")
-
-    def _sorts(self, sql: str) -> bool:
-        return parse_query(sql, self.app.schema.dialect).args.get("order") is not None
 
     def _run(self, sql: str) -> Result | str:
         """The result of a query, or why there is none that can be compared."""

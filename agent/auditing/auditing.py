@@ -206,7 +206,7 @@ class Auditing:
             self.app.semantic.drop(entry, replace(winner.term, names=names), "audit")
             held = dict.fromkeys((*winner.names_held, best.about))
             self.app.semantic.write(entry, replace(winner.term, names=tuple(held)))
-        self.app._lexicon = self.app._stable = None
+        self.app.read_terms_anew()
         return names[0]
 
     def _missing(self, sql: str) -> str:

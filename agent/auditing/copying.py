@@ -15,12 +15,12 @@ from urllib.parse import quote
 
 from agent.brain_place import brain_folder
 from memory.errors import BrainError, BrainMissingError
+from memory.ledger import LEDGER_FILE
 
 if TYPE_CHECKING:
     from agent.app import App
     from agent.settings import Settings
 
-LEDGER = "brain.sqlite"
 _TRIES, _PAUSE = 5, 0.2
 
 
@@ -56,7 +56,7 @@ def copied(folder: Path, to: Path) -> None:
         BrainMissingError: there is none.
         BrainError: another process keeps writing it, or it is damaged.
     """
-    ledger = folder / LEDGER
+    ledger = folder / LEDGER_FILE
     if not ledger.is_file():
         raise BrainMissingError(f"There is no brain in {folder} yet. Ask a question or run `hebbql seed` first.")
     to.mkdir(parents=True)
@@ -70,7 +70,7 @@ def copied(folder: Path, to: Path) -> None:
         try:
             with (
                 closing(sqlite3.connect(f"file:{quote(str(ledger))}?{way}", uri=True)) as source,
-                closing(sqlite3.connect(to / LEDGER)) as target,
+                closing(sqlite3.connect(to / LEDGER_FILE)) as target,
             ):
                 source.backup(target)
         except sqlite3.Error as error:

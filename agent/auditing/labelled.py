@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.database.skeleton import skeleton
 from agent.learning.statistics import share
+from agent.settings import Settings
 from memory.audit.finding import Finding
 from memory.episode import Episode
 from memory.ledger import EventKind
@@ -73,10 +74,19 @@ def read_labelled(path: Path) -> Mapping[str, Any]:
     return tomllib.loads(path.read_text("utf-8"))
 
 
-def make_database(labelled: Mapping[str, Any], path: Path) -> None:
-    """Write the database that the cases are about."""
+def settings_in(folder: Path, labelled: Mapping[str, Any]) -> Settings:
+    """Write the database that the cases are about into a folder, and give settings of a place with nothing else."""
+    path = folder / "boats.sqlite"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(labelled["database"])
+    return Settings(
+        database=str(path),
+        data=folder,
+        runs=folder / "runs",
+        brain=str(folder / "brain"),
+        sow=False,
+        sql_deadline=1.0,
+    )
 
 
 def plant(app: App, labelled: Mapping[str, Any]) -> tuple[Case, ...]:
@@ -87,7 +97,7 @@ def plant(app: App, labelled: Mapping[str, Any]) -> tuple[Case, ...]:
 def _planted(app: App, case: Mapping[str, Any]) -> Case:
     ids: list[str] = []
     for number, told in enumerate(case.get("write", ())):
-        episode = _episode(app, told, f"case:{case['name']}:{number}")
+        episode = episode_of(app, told, f"case:{case['name']}:{number}")
         ids.append(str(episode.id))
         with app.ledger.transaction() as entry:
             entry.remember(episode, since=_BEGAN + told.get("day", 0) * _DAY)
@@ -103,7 +113,8 @@ def _planted(app: App, case: Mapping[str, Any]) -> Case:
     return Case(case["name"], case["label"], case.get("rule", ""), case.get("keep"), tuple(ids))
 
 
-def _episode(app: App, told: Mapping[str, Any], batch: str) -> Episode:
+def episode_of(app: App, told: Mapping[str, Any], batch: str) -> Episode:
+    """The episode that a write of a case tells of: its question and SQL, and what else is not as usual."""
     understood = app.understand(told["question"])
     return Episode(
         bucket=understood.bucket,

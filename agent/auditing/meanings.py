@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent.database.comparing import cell_key
+from agent.database.naming import quoted
 from agent.database.result import QueryFailed, QueryRejected
 from memory.audit.contradicting import SAME, Compared
 from memory.audit.identity import same_words
@@ -51,7 +52,7 @@ class Meanings:
         names = list(tables)
         if len(names) != 1:
             return Compared("unclear", f"{told}: over {len(names)} tables they cannot be compared row by row")
-        source = '"' + names[0].replace('"', '""') + '"'
+        source = quoted(names[0], self.app.schema.dialect)
         unequal = f"WHERE ({one}) IS NULL OR ({other}) IS NULL OR NOT (({one}) = ({other}))"
         for where in (unequal, ""):
             try:

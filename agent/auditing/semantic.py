@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 ALIKE = 0.55
 """From which cosine on two texts are taken to speak of the same thing."""
 
-MOST_PAIRS = 20
-
 
 class JudgeError(BrainError):
     """There is no such judge, or it was not accepted."""

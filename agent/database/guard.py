@@ -179,6 +179,17 @@ def parse_query(sql: str, name: str) -> exp.Expr:
     return tree
 
 
+def sorts(sql: str, name: str) -> bool:
+    """Whether a query says in which order its rows come; what it sorts inside of it says nothing of that.
+
+    >>> sorts("SELECT Name FROM Boats ORDER BY COALESCE(Metres, 0)", "sqlite")
+    True
+    >>> sorts("SELECT ' ORDER BY ' FROM (SELECT Name FROM Boats ORDER BY Name) AS b", "sqlite")
+    False
+    """
+    return parse_query(sql, name).args.get("order") is not None
+
+
 def _unquoted(sql: str, schema: Schema) -> str:
     """Name the tables and columns of more than one word that stand in the SQL without their quotes."""
     names = dict.fromkeys(

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from agent.app import App
     from agent.auditing.auditing import Audit
 
-SHORT = 8
-
 
 def add_to(commands: typer.Typer) -> None:
     """Add the command."""
@@ -166,4 +164,6 @@ def _show_write(write: Any, *, kept: str) -> None:
 
 
 def _short(id: str) -> str:
-    return id if "/" in id else id[:SHORT]
+    from agent.doors.sureness import short
+
+    return id if "/" in id else short(id)

@@ -385,11 +385,12 @@ def _of_makers(drafts: Sequence[Draft], sources: Mapping[str, Recalled], masked:
     wrote = len(adapted) < len(drafts)
     alone = sum(not copy for copy in copied(drafts)) > len(adapted)
     strain = min((draft.strain for draft in adapted), default=math.inf)
+    word = (1.0 if alone else COPIED) if wrote else 0.0
+    sure = max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0)
     return {
-        "model": (1.0 if alone else COPIED) if wrote else 0.0,
-        "size": size if alone else COPIED * size if wrote else 0.0,
-        "likelihood": max((_likelihood(draft) for draft in drafts if draft.origin == "model"), default=0.0)
-        * (1.0 if alone else COPIED),
+        "model": word,
+        "size": word * size,
+        "likelihood": word * sure,
         "adapted": float(bool(adapted)),
         "both": float(bool(adapted) and wrote),
         "recall": max((source.score for source in known), default=0.0),

@@ -19,7 +19,7 @@ from memory.brain.reading import read
 from memory.brain.snapshot import Snapshot, SnapshotError
 from memory.brain.writing import make_so, write_edits
 from memory.embedder import Embedder
-from memory.ledger import EventKind, Ledger
+from memory.ledger import LEDGER_FILE, EventKind, Ledger
 from memory.semantic import SemanticMemory
 from memory.store import EpisodeStore
 from procedural.store import SynapseStore
@@ -273,7 +273,7 @@ class Canaries:
         from agent.weights import KeptWeights
 
         app = self.app
-        ledger = Ledger.open(folder / candidates.LEDGER, database=app.ledger.database)
+        ledger = Ledger.open(folder / LEDGER_FILE, database=app.ledger.database)
         self._opened.callback(ledger.close)
         synapses = SynapseStore()
         with ledger.transaction() as entry:

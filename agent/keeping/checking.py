@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.database.comparing import same
-from agent.database.guard import parse_query
+from agent.database.guard import sorts
 from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Result
 from agent.database.uses import used
 from agent.journal import Unwritten
@@ -210,15 +210,12 @@ class _Reader:
         first, second = self._run(one), self._run(other)
         if isinstance(first, str) or isinstance(second, str):
             return f"cannot be compared ({first if isinstance(first, str) else second})"
-        ordered = self._sorts(one) and self._sorts(other)
+        dialect = self.app.schema.dialect
+        ordered = sorts(one, dialect) and sorts(other, dialect)
         if same(first, second, ordered=ordered):
             return ""
         told = f"gives {len(first.rows)} and {len(second.rows)} rows, which are not the same"
         return f"{told}, or not in the same order" if ordered else told
-
-    def _sorts(self, sql: str) -> bool:
-        """Whether a query says in which order its rows come."""
-        return parse_query(sql, self.app.schema.dialect).args.get("order") is not None
 
     def _run(self, sql: str) -> Result | str:
         try:

@@ -147,7 +147,7 @@ class Matching:
                 for term in found.terms
                 if term.origin.startswith("glossary:")
             ]
-        app._lexicon = app._stable = None
+        app.read_terms_anew()
         proof = self._proof(found.text, erase=erase)
         told.append(f"looked for in {len(proof.looked)} places: {'nothing left' if proof.ok else proof.reason}")
         message = (

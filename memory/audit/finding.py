@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Kind = Literal["contradiction", "absence", "inconclusive"]
@@ -81,9 +81,6 @@ class Finding:
         return tuple(
             write for side in self.sides if all(one.id != kept for one in side.writes) for write in side.writes
         )
-
-    def preferring(self, recommendation: Recommendation) -> Finding:
-        return replace(self, recommendation=recommendation)
 
     def told(self) -> dict[str, Any]:
         """The finding in plain JSON."""

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from memory.errors import BrainUnwritableError
 from memory.lease import writer_lease
+from memory.ledger import LEDGER_FILE
 
 FOLDER = "candidates"
 """Where they are, in the folder of the brain: erasing looks through that, so that no copy is passed over."""
-
-LEDGER = "brain.sqlite"
 
 _PATIENCE = 20.0
 """Seconds for a process that tries out what a killed one left to see that it is alone, and end."""
@@ -38,8 +37,8 @@ def begin(brain: Path, id: str, *, between: Callable[[str], None] = _nothing) ->
         folder.mkdir(parents=True)
         between("candidate folder")
         with (
-            closing(sqlite3.connect(brain / LEDGER)) as source,
-            closing(sqlite3.connect(folder / LEDGER)) as target,
+            closing(sqlite3.connect(brain / LEDGER_FILE)) as source,
+            closing(sqlite3.connect(folder / LEDGER_FILE)) as target,
         ):
             source.backup(target)
     except (OSError, sqlite3.Error) as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from memory.brain.reading import snapshots
 from memory.ledger import EventKind, Ledger
 from memory.semantic import erased_terms
@@ -23,16 +21,8 @@ def erased_since(ledger: Ledger, name: str) -> tuple[str, ...]:
     for event in ledger.events(kinds=_STATES, until=position):
         (known.add if event.kind == EventKind.EPISODE_REMEMBERED else known.discard)(event.subject)
     gone = {event.subject for event in ledger.events(kinds=(EventKind.EPISODE_ERASED,), after=position)}
-    terms = erased_terms(ledger) - _terms_erased_until(ledger, position) if position else frozenset()
+    terms = erased_terms(ledger) - erased_terms(ledger, until=position) if position else frozenset()
     return tuple(sorted((known & gone) | terms))
-
-
-def _terms_erased_until(ledger: Ledger, position: int) -> frozenset[str]:
-    told: set[str] = set()
-    for event in ledger.events(kinds=(EventKind.CONTENT_ERASED,), until=position):
-        ids: Any = (event.content or {}).get("terms", ())
-        told.update(map(str, ids))
-    return frozenset(told)
 
 
 def _position(ledger: Ledger, name: str) -> int:

@@ -81,11 +81,11 @@ def fit_times(work: Work) -> list[Filter]:
     where = next((scope for scopes in spots.values() for scope in scopes), None)
     if len({period.month is None for period in periods}) > 1 or len(periods) == 1:
         return [Filter(filter_sql(p, *column, work.dialect), (column[0],), where) for p in periods]
-    either = " OR ".join(f"({filter_sql(p, *column, work.dialect)})" for p in periods)
     work.bend(0.3)
     parts = tuple(filter_sql(p, *column, work.dialect) for p in periods)
-    work.either.append(Either(f"({either})", parts, tuple(p.start for p in periods)))
-    return [Filter(f"({either})", (column[0],), where)]
+    either = Either(f"({' OR '.join(f'({part})' for part in parts)})", parts, tuple(p.start for p in periods))
+    work.either.append(either)
+    return [Filter(either.sql, (column[0],), where)]
 
 
 def _shares_and_wholes(work: Work, column: Column) -> list[exp.Select]:

@@ -111,7 +111,7 @@ def _adapted(work: Work) -> Adapted:
 
 def _check_kind(work: Work) -> None:
     """Strain what differs on the whole: the kind of answer, the language, a `not`, and what is asked of amounts."""
-    if work.known.understood.intent.kind != work.asked.intent.kind:
+    if work.of_other_kind:
         work.bend(1.5)
     if work.then.english != work.now.english:
         work.bend(0.2)

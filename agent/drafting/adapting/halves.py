@@ -32,8 +32,7 @@ def fit_halves(work: Work) -> None:
         # Its sides are told apart by something else.
         work.bend(0.8)
         return
-    asked = work.asked.intent.kind
-    relief = 1.0 if asked != work.known.understood.intent.kind and asked in ("both", "missing") else 0.0
+    relief = 1.0 if work.of_other_kind and work.asked.intent.kind in ("both", "missing") else 0.0
     if rest and _have_one(work, scope):
         work.bend(0.3, "has one and lacks the other")
     elif _only_lists(scope):

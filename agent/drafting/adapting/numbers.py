@@ -168,7 +168,7 @@ def _hold_count(work: Work, sign: Comparison, number: str) -> bool:
         return False
     held = _NODES[sign.operator](this=figures[0].copy(), expression=exp.Literal.number(number))
     scope.set("having", exp.Having(this=held))
-    work.bend(0.6 if work.known.understood.intent.kind != work.asked.intent.kind else 0.3, f"added {sign.text}")
+    work.bend(0.6 if work.of_other_kind else 0.3, f"added {sign.text}")
     return True
 
 

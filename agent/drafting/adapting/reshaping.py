@@ -24,7 +24,7 @@ _RELIEF = 1.0
 def fit_shape(work: Work) -> None:
     """Count the rows that a query shows, or ask whether there are any, where the question asks for no more."""
     scope = work.tree
-    if isinstance(scope, exp.Select) and work.asked.intent.kind != work.known.understood.intent.kind:
+    if isinstance(scope, exp.Select) and work.of_other_kind:
         _rows_of_count(work, scope)
         scope = work.tree
     if isinstance(scope, exp.Select) and shows_rows(scope):
@@ -73,7 +73,7 @@ def _count(work: Work, scope: exp.Select, table: str) -> None:
 
 
 def _relief(work: Work) -> float:
-    return _RELIEF if work.asked.intent.kind != work.known.understood.intent.kind else 0.0
+    return _RELIEF if work.of_other_kind else 0.0
 
 
 def _rows_of_count(work: Work, scope: exp.Select) -> None:

@@ -72,6 +72,11 @@ class Work:
     `old` and `new` are what the two questions speak of, `then` and `now` what they link to.
     """
 
+    @property
+    def of_other_kind(self) -> bool:
+        """Whether the question asks for another kind of answer than the remembered one did."""
+        return self.asked.intent.kind != self.known.understood.intent.kind
+
     def __init__(self, known: Remembered, asked: Understood, new: Said, lexicon: Lexicon) -> None:
         """Raises Misfit where the remembered query cannot be read."""
         if known.loose is None:

@@ -9,28 +9,15 @@ import pytest
 
 from agent.app import App, open_app
 from agent.auditing.auditing import Audit
-from agent.auditing.labelled import Case, make_database, plant, read_labelled
+from agent.auditing.labelled import Case, plant, read_labelled, settings_in
 from agent.settings import Settings
 
 LABELLED = Path(__file__).parent / "labelled.toml"
 
 
-def settings_in(folder: Path) -> Settings:
-    """Settings of a place with the database of the set, and nothing else."""
-    make_database(read_labelled(LABELLED), folder / "boats.sqlite")
-    return Settings(
-        database=str(folder / "boats.sqlite"),
-        data=folder,
-        runs=folder / "runs",
-        brain=str(folder / "brain"),
-        sow=False,
-        sql_deadline=1.0,
-    )
-
-
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return settings_in(tmp_path)
+    return settings_in(tmp_path, read_labelled(LABELLED))
 
 
 @pytest.fixture
@@ -43,6 +30,7 @@ def app(settings: Settings) -> Iterator[App]:
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, tuple[Case, ...], Audit]]:
     """The whole set in one brain, and its audit. Do not write to it."""
-    with open_app(settings_in(tmp_path_factory.mktemp("planted")), seeding=False) as opened:
-        cases = plant(opened, read_labelled(LABELLED))
+    labelled = read_labelled(LABELLED)
+    with open_app(settings_in(tmp_path_factory.mktemp("planted"), labelled), seeding=False) as opened:
+        cases = plant(opened, labelled)
         yield opened, cases, opened.auditing.audit()

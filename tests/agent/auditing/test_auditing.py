@@ -14,8 +14,7 @@ from agent.app import App, open_app
 from agent.attempt import Attempt
 from agent.auditing.auditing import Audit
 from agent.auditing.copying import opened_copy
-from agent.auditing.labelled import plant
-from agent.database.skeleton import skeleton
+from agent.auditing.labelled import episode_of, plant
 from agent.journal import Unwritten
 from agent.keeping.measuring import answering
 from agent.learning.feedback import FeedbackError
@@ -29,21 +28,8 @@ RIGHT, WRONG = "SELECT COUNT(*) FROM Boats WHERE Metres > 20", "SELECT COUNT(*) 
 
 def made(app: App, sql: str, question: str = QUESTION, *, verifier: str = "gold") -> Episode:
     """An episode as it is given."""
-    understood = app.understand(question)
-    return Episode(
-        bucket=understood.bucket,
-        kind=understood.intent.kind,
-        tables=understood.intent.tables,
-        question=question,
-        masked=understood.masked,
-        sql=sql,
-        skeleton=skeleton(sql, "sqlite"),
-        origin="seed:test",
-        verifier=verifier,
-        batch="test",
-        schema_fingerprint=app.schema.fingerprint,
-        result_fingerprint="",
-    )
+    told = {"question": question, "sql": sql, "origin": "seed:test", "verifier": verifier}
+    return episode_of(app, told, "test")
 
 
 def remember(app: App, *episodes: Episode) -> None:
