@@ -71,7 +71,7 @@ STEPS = (
     Step(
         "A brain as a team would have it: 64 batches, each from another source. It is worth a snapshot.",
         "brain build team.brain",
-        prints=("episodes +370",),
+        prints=("episodes +468",),
     ),
     Step("", "brain snapshot monday", prints=("monday: ",)),
     Step(
