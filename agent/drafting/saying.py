@@ -142,6 +142,8 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         elif link.role == "condition":
             if expression:
                 text = canonical(expression, dialect)
+                if _is_narrowed(text, grounding, dialect):
+                    continue
                 denied = is_denied(grounding.question, link.start)
                 conditions.append(opposite(text, dialect, told) if denied else text)
         elif link.role in ("measure", "aggregate") and expression:
@@ -378,6 +380,41 @@ def canonical(expression: str, dialect: str) -> str:
         )
     except (SqlglotError, RecursionError):
         return expression
+
+
+def _is_narrowed(condition: str, grounding: Grounding, dialect: str) -> bool:
+    """Whether a question tells which rows are lacking, where a condition is that there are none at all.
+
+    `customers who never ordered` lack any order; `who never ordered in 1998` or `never ordered tea` are others.
+    """
+    about = _about(condition, dialect)
+    if not about:
+        return False
+    told = {link.table for link in grounding.values}
+    told |= {grounding.date_column[0]} if grounding.periods and grounding.date_column else set()
+    return bool(told - about - {None})
+
+
+@lru_cache(maxsize=1_024)
+def _about(condition: str, dialect: str) -> frozenset[str]:
+    """The tables of whose rows a condition says that nothing belongs to them; none where it says something else.
+
+    >>> sorted(_about('NOT EXISTS(SELECT 1 FROM "Orders" WHERE "Orders"."CustomerID" = "Customers"."ID")', "sqlite"))
+    ['Customers']
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    from agent.database.dialects import dialect as read_dialect
+
+    try:
+        tree = parse_one(condition, read=read_dialect(dialect))
+    except (SqlglotError, RecursionError):
+        return frozenset()
+    if not isinstance(tree, exp.Not) or tree.find(exp.Exists, exp.In) is None or tree.find(exp.Select) is None:
+        return frozenset()
+    inner = {table.name for table in tree.find_all(exp.Table)}
+    return frozenset(column.table for column in tree.find_all(exp.Column) if column.table) - inner
 
 
 @lru_cache(maxsize=1_024)

@@ -223,6 +223,12 @@ def test_words_that_say_more_than_what_to_show_list_nothing(question: str, north
         ("products that arent discontinued", ('"Products"."Discontinued" = 0',)),
         ("orders that were not late", ('"Orders"."ShippedDate" <= "Orders"."RequiredDate"',)),
         ("discontinued products", ('"Products"."Discontinued" = 1',)),
+        (
+            "Which customers in Spain never ordered?",
+            ('NOT EXISTS(SELECT 1 FROM "Orders" WHERE "Orders"."CustomerID" = "Customers"."CustomerID")',),
+        ),
+        ("Which customers in Spain never ordered in 1998?", ()),
+        ("Which customers never ordered Chai?", ()),
     ],
 )
 def test_what_is_lacking_or_denied_is_a_condition(question: str, expected: tuple[str, ...], northwind: Lexicon) -> None:
