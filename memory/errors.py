@@ -31,6 +31,10 @@ class BrainLockedError(BrainError):
     """Another process holds the brain."""
 
 
+class BrainFrozenError(BrainError):
+    """The brain was fixed and takes no change."""
+
+
 class BrainFullError(BrainError):
     """The disk is full. Nothing of the transaction was kept."""
 

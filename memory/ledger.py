@@ -23,6 +23,7 @@ from memory.episode import Episode, episode_id, folded, plain
 from memory.errors import (
     BrainDamagedError,
     BrainForeignError,
+    BrainFrozenError,
     BrainNewerError,
     ContentError,
     UnknownAttemptError,
@@ -522,6 +523,7 @@ class Ledger:
 
     def __init__(self, engine: Engine, *, clock: Callable[[], float], between: Callable[[str], None]) -> None:
         self.between = between
+        self.frozen = False
         self._engine = engine
         self._clock = clock
         self._intents: tuple[int | None, tuple[BucketCount, ...]] | None = None
@@ -600,7 +602,10 @@ class Ledger:
         Raises:
             BrainLockedError: another process writes, and did not stop within `PATIENCE` seconds.
             BrainFullError: the disk is full.
+            BrainFrozenError: this ledger was frozen.
         """
+        if self.frozen:
+            raise BrainFrozenError("This brain is fixed and takes no change. Write to one of your own.")
         with explained(self._engine):
             with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
                 if connection.dialect.name == "postgresql":
@@ -613,6 +618,10 @@ class Ledger:
             self.between("after commit")
             if transaction.erased:
                 self._scrub()
+
+    def freeze(self) -> None:
+        """Refuse every transaction from now on, until the ledger is opened again."""
+        self.frozen = True
 
     @property
     def generation(self) -> int:
