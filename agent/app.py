@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from agent import ask as loop
 from agent.approaching import Approaching, forced
@@ -29,7 +30,7 @@ from agent.forgetting import Forgetting, select
 from agent.grounding import Lexicon, ground
 from agent.habits import Habits, habit_name
 from agent.intent import bucket_of, mask, predict
-from agent.journal import LedgerJournal
+from agent.journal import LedgerJournal, Unwritten
 from agent.learning.arms import MEMORY, SCHEMA, Arm
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict, asked_alike
 from agent.learning.questions import QuestionFileError, read_pairs
@@ -148,24 +149,21 @@ def open_app(
     seeding: bool = True,
     say: Say = _quiet,
     progress: DownloadProgress = _quiet,
+    beside: App | None = None,
 ) -> Iterator[App]:
     """Open database and brain for one writing process; close them in reverse.
 
     `memory` off recalls nothing. `seeding` loads the shipped seed pack into a brain that never saw it, before the
     first recall. `say` is told what takes a while, `progress` how far a model is fetched. Nothing here imports Cognee
-    or loads a model: that waits until it is wanted, and a habit wants neither.
+    or loads a model: that waits until it is wanted, and a habit wants neither. `beside` is an app with another brain
+    over the same database, open for longer: its database, embedder and model serve this one too. Only one brain of a
+    process has its episode store open; `let_go_of_store` makes room for the next.
 
     Raises:
         DatabaseError, BrainError, GlossaryError: what is missing, broken, locked or foreign.
     """
     with ExitStack() as opened:
-        database = open_database(
-            settings.database, deadline=settings.sql_deadline, row_cap=settings.row_cap, byte_cap=settings.byte_cap
-        )
-        opened.callback(database.close)
-        database.wake()
-        for warning in database.warnings:
-            say(warning)
+        database = beside.database if beside is not None else _opened_database(settings, opened, say)
         folder = brain_folder(settings, database.schema)
         opened.enter_context(
             writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(waiting_for(folder, pid)))
@@ -190,13 +188,25 @@ def open_app(
             ledger=ledger,
             semantic=semantic,
             synapses=synapses,
-            embedder=MiniLM(),
+            embedder=MiniLM() if beside is None else beside.embedder,
             memory=memory,
             seeding=seeding,
             say=say,
             progress=progress,
             opened=opened,
+            beside=beside,
         )
+
+
+def _opened_database(settings: Settings, opened: ExitStack, say: Say) -> Database:
+    database = open_database(
+        settings.database, deadline=settings.sql_deadline, row_cap=settings.row_cap, byte_cap=settings.byte_cap
+    )
+    opened.callback(database.close)
+    database.wake()
+    for warning in database.warnings:
+        say(warning)
+    return database
 
 
 @dataclass(kw_only=True)
@@ -215,6 +225,7 @@ class App:
     say: Say
     progress: DownloadProgress
     opened: ExitStack = field(repr=False)
+    beside: App | None = field(default=None, repr=False)
     _warming: Thread | None = field(default=None, init=False, repr=False)
     _lexicon: Lexicon | None = field(default=None, init=False, repr=False)
     _stable: str | None = field(default=None, init=False, repr=False)
@@ -235,6 +246,8 @@ class App:
     @cached_property
     def model(self) -> Model:
         """The model that drafts. Chosen here, fetched and loaded when the first draft is wanted."""
+        if self.beside is not None:
+            return self.beside.model
         model = _choose(self.settings, self.budget)
         self.opened.callback(model.close)
         return model
@@ -242,7 +255,7 @@ class App:
     @cached_property
     def budget(self) -> Budget | None:
         """What may be spent on hosted models; None without a limit."""
-        return _budget(self.settings)
+        return _budget(self.settings) if self.beside is None else self.beside.budget
 
     @property
     def store_folder(self) -> Path:
@@ -262,6 +275,31 @@ class App:
         store = CogneeStore(self.store_folder, embedder=self.embedder)
         self.opened.callback(store.close)
         return store
+
+    def let_go_of_store(self) -> None:
+        """Close the files of the episode store, so that another brain can open its own. The next recall opens them."""
+        if "store" in self.__dict__:
+            self.store.close()
+
+    def freeze(self) -> None:
+        """Let this brain be asked and take no change from now on, not even what was asked."""
+        self.ledger.freeze()
+
+    def choosing(self, *, memory: bool = True, **choices: object) -> App:
+        """The same opened brain, store and model under other settings of a question, such as `think`."""
+        settings = replace(self.settings, **choices)  # type: ignore[arg-type]
+        if settings == self.settings and memory == self.memory:
+            return self
+        chosen = replace(self, settings=settings, memory=memory)
+        for name in ("model", "budget", "store", "recall", "vectors"):
+            chosen.__dict__[name] = getattr(self, name)
+        chosen._lexicon, chosen._stable, chosen._warming = self.lexicon, self._stable, self._warming
+        chosen._ready_to_recall = self._ready_to_recall
+        return chosen
+
+    def holds(self, episodes: Iterable[str]) -> bool:
+        """Whether this brain knows every one of these episodes, by id, those forgotten since too."""
+        return all(self.ledger.episode_state(UUID(id)) is not None for id in set(episodes))
 
     @cached_property
     def recall(self) -> Recall:
@@ -302,6 +340,7 @@ class App:
             QuestionError: it is no question.
             ModelError: there is no such model, or it cannot be fetched.
         """
+        journal = Unwritten() if journal is None and self.ledger.frozen else journal
         if arm is None and journal is None and self.memory and self._has_canary and self.canaries.takes(question):
             yield from self.canaries.ask(question, model=model)
             return
