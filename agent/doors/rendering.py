@@ -103,15 +103,16 @@ class Showing:
         return cls(settings.unsure, settings.runner_up, app.schema.dialect, options, every, in_chat, findings)
 
 
-def answer(attempt: Attempt, showing: Showing, *, as_json: bool) -> None:
+def answer(attempt: Attempt, showing: Showing, *, as_json: bool, console: Console | None = None) -> None:
     """Print an answer: the rows, the SQL, the memories behind it, how sure it is, and what it cost.
 
     One that is unsure says so first, shows a few rows, and the runner-up where that has a chance worth telling.
+    It goes to stdout, or to another `console`.
     """
     if as_json:
         _print_json(answer_json(attempt, showing))
         return
-    console, draft = _console(), attempt.answer
+    console, draft = console or _console(), attempt.answer
     caution = sureness.caution(attempt, showing.unsure, showing.runner_up)
     if caution:
         _line(console, f"{caution}\n")
@@ -145,6 +146,19 @@ def answer(attempt: Attempt, showing: Showing, *, as_json: bool) -> None:
             for line in sureness.contradicted(finding, attempt):
                 _line(console, f"  {plain(line)}")
     _line(console, _footer(attempt, showing, alone=alone is not None), style="dim")
+
+
+def answer_text(attempt: Attempt, showing: Showing, *, columns: int, colors: str | None) -> str:
+    """What `answer` prints, for a terminal of so many columns elsewhere; `colors` is Rich's name of its colours."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    page = StringIO()
+    kind: Any = colors
+    console = Console(file=page, width=columns, color_system=kind, force_terminal=colors is not None, soft_wrap=False)
+    answer(attempt, showing, as_json=False, console=console)
+    return page.getvalue()
 
 
 def rows(attempt: Attempt) -> None:
@@ -201,7 +215,7 @@ def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
         "status": attempt.status,
         "sql": attempt.sql or None,
         "columns": list(result.columns) if result else [],
-        "rows": [[_json_cell(cell) for cell in row] for row in result.rows] if result else [],
+        "rows": [[json_cell(cell) for cell in row] for row in result.rows] if result else [],
         "row_count": len(result.rows) if result else 0,
         "truncated": bool(result and result.truncated),
         "confidence": sureness.shown_confidence(attempt.confidence),
@@ -215,9 +229,9 @@ def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
         "habit": attempt.habit or None,
         "approach": attempt.approach or None,
         "approach_why": attempt.why or None,
-        "recalled": [_memory_json(memory) for memory in attempt.recalled],
+        "recalled": [memory_json(memory) for memory in attempt.recalled],
         "findings": [finding.told() for finding in showing.findings],
-        "candidates": [_candidate_json(attempt, draft, showing) for draft in attempt.drafts],
+        "candidates": [candidate_json(attempt, draft, showing) for draft in attempt.drafts],
         "attempts": [
             {"sql": draft.sql or draft.reply.text, "problem": draft.problem or None}
             for draft in attempt.drafts
@@ -240,7 +254,8 @@ def answer_json(attempt: Attempt, showing: Showing) -> dict[str, Any]:
     }
 
 
-def _memory_json(memory: Recalled) -> dict[str, Any]:
+def memory_json(memory: Recalled) -> dict[str, Any]:
+    """A recalled episode, and what speaks for it."""
     episode = memory.episode
     return {
         "episode": str(episode.id),
@@ -254,7 +269,8 @@ def _memory_json(memory: Recalled) -> dict[str, Any]:
     }
 
 
-def _candidate_json(attempt: Attempt, draft: Draft, showing: Showing) -> dict[str, Any]:
+def candidate_json(attempt: Attempt, draft: Draft, showing: Showing) -> dict[str, Any]:
+    """A draft as one of several, with where it comes from and what came of it."""
     from agent.attempt import agree
 
     return {
@@ -558,7 +574,8 @@ def _tokens(attempt: Attempt) -> str:
     return f"{read:,}{cached} + {usage.output_tokens:,} tokens"
 
 
-def _json_cell(cell: object) -> object:
+def json_cell(cell: object) -> object:
+    """A cell as JSON has it: bytes are hex text, infinite numbers are text."""
     if isinstance(cell, bytes):
         return cell.hex()
     if isinstance(cell, float) and (cell != cell or cell in (float("inf"), float("-inf"))):
