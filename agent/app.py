@@ -19,7 +19,7 @@ from uuid import UUID
 from agent import ask as loop
 from agent.approaching import Approaching, forced
 from agent.attempt import Attempt, Declined, Replay, Understood, effort_named
-from agent.brain_place import brain_folder, load_glossary, see_schema, waiting_for
+from agent.brain_place import brain_folder, ledger_place, load_glossary, see_schema, waiting_for
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
 from agent.database.result import DatabaseError, QueryRejected, Result
@@ -49,8 +49,8 @@ from memory.chain import Content
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
 from memory.errors import BrainError
-from memory.lease import writer_lease
-from memory.ledger import LEDGER_FILE, EventKind, Ledger
+from memory.lease import server_lease, writer_lease
+from memory.ledger import EventKind, Ledger
 from memory.outbox import drain, standing
 from memory.recall import Recall, Recalled, indexed_text
 from memory.semantic import SemanticMemory
@@ -165,12 +165,19 @@ def open_app(
     with ExitStack() as opened:
         database = beside.database if beside is not None else _opened_database(settings, opened, say)
         folder = brain_folder(settings, database.schema)
+        where = ledger_place(settings, folder)
         opened.enter_context(
             writer_lease(folder, wait=settings.lease_wait, waiting=lambda pid: say(waiting_for(folder, pid)))
         )
-        if left := candidates.clear(folder):
+        if settings.ledger:
+            opened.enter_context(
+                server_lease(
+                    settings.ledger, wait=settings.lease_wait, waiting=lambda pid: say(waiting_for(folder, pid))
+                )
+            )
+        if left := candidates.clear(folder, server=settings.ledger):
             say(f"Cleared what a killed process had left of {', '.join(left)}.")
-        ledger = Ledger.open(folder / LEDGER_FILE, database=database.schema.name)
+        ledger = Ledger.open(where, database=database.schema.name)
         opened.callback(ledger.close)
         synapses = SynapseStore()
         with ledger.transaction() as entry:

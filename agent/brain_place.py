@@ -12,6 +12,7 @@ from agent.database.schema import Schema
 from agent.learning.teaching import read_glossary
 from agent.settings import Settings
 from memory.errors import BrainForeignError
+from memory.ledger import LEDGER_FILE
 from memory.semantic import SemanticMemory
 
 
@@ -22,8 +23,40 @@ def brain_folder(settings: Settings, schema: Schema) -> Path:
     name = re.sub(r"[^\w.-]+", "_", schema.name) or "database"
     place = _place(settings.database)
     shipped = Path(place).is_relative_to(settings.data.resolve())
+    if settings.ledger:
+        place, shipped = f"{place} {_place(settings.ledger)}", False
     mark = "" if shipped else "-" + hashlib.sha256(place.encode()).hexdigest()[:8]
     return settings.runs / "brain" / f"{name}{mark}"
+
+
+def ledger_place(settings: Settings, folder: Path) -> str | Path:
+    """Where the ledger of the brain in a folder is: a file there, or the URL of a PostgreSQL database.
+
+    Raises:
+        BrainForeignError: the folder has a ledger of its own, or the database is the one that questions are asked of.
+    """
+    file = folder / LEDGER_FILE
+    if not settings.ledger:
+        return file
+    if file.exists():
+        raise BrainForeignError(
+            f"{folder} has a ledger of its own, {LEDGER_FILE}, and HEBBQL_LEDGER names another. Unset it, or name "
+            "another folder with --brain."
+        )
+    if "://" in settings.database and _server(settings.database) == _server(settings.ledger):
+        raise BrainForeignError(
+            "HEBBQL_LEDGER names the database that questions are asked of, whose schema the memory would become a part "
+            "of. Make another database for it: CREATE DATABASE brain."
+        )
+    return settings.ledger
+
+
+def _server(database: str) -> tuple[str, str | None, int | None, str | None, object]:
+    """What tells one database of a server from others, whoever asks."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(database)
+    return url.get_backend_name(), url.host, url.port, url.database, url.query.get("host")
 
 
 def see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:

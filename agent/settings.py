@@ -61,9 +61,10 @@ class SettingsError(Exception):
 class Settings:
     """Where things are and how far they may go. Every field has a variable `HEBBQL_…`, see `from_env`.
 
-    `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process may
-    spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes
-    shown to it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`). `approach` is taken
+    `brain` is a folder; the ledger is a file in it, or in the PostgreSQL database of the URL `ledger`, which holds
+    nothing else. `sql_deadline`, `model_deadline` and `lease_wait` are seconds; `max_cost_usd` is the most one process
+    may spend on hosted models; `context_tokens` the window of a local model; `recall_limit` the most episodes shown to
+    it, and `facts` what of the links of a question is (see `agent.prompt.fact_lines`). `approach` is taken
     for every question instead of the one that does best in its bucket. A habit is used from `habit_successes`
     verified answers on, with new literals once `habit_literals` different ones were right in their place, as long as
     its salience (in [0, 1]) is at least `habit_salience`; with `habits` off, never. `think` is how much is done for one
@@ -74,6 +75,7 @@ class Settings:
 
     database: str = str(ROOT / "data" / "northwind.sqlite")
     brain: str | None = None
+    ledger: str | None = field(default=None, repr=False)
     model: str | None = None
     data: Path = ROOT / "data"
     runs: Path = ROOT / "runs"
@@ -155,11 +157,19 @@ class Settings:
             return usual if not word else word == "on"
 
         if re.match(r"[a-z][a-z+]*:/", words["brain"]):
-            raise SettingsError(f"HEBBQL_BRAIN and --brain take a folder, not {words['brain']!r}.")
+            raise SettingsError(
+                "HEBBQL_BRAIN and --brain take a folder, not a URL. For a ledger in PostgreSQL set HEBBQL_LEDGER."
+            )
+        if words["ledger"] and not re.match(r"postgresql(\+psycopg)?://", words["ledger"]):
+            raise SettingsError(
+                "HEBBQL_LEDGER takes the URL of a PostgreSQL database, such as postgresql://me@localhost/brain. "
+                "Without it the ledger is a file in the folder of the brain."
+            )
 
         return cls(
             database=words["database"] or default.database,
             brain=words["brain"] or None,
+            ledger=words["ledger"] or None,
             model=words["model"] or None,
             data=Path(words["data"]) if words["data"] else default.data,
             runs=Path(words["runs"]) if words["runs"] else default.runs,

@@ -1,4 +1,8 @@
-"""One writer per brain: a file lock that the system drops when its process dies, however it dies."""
+"""One writer per brain: a lock that is dropped when its process dies, however it dies.
+
+Of a file where the brain is in a folder; of PostgreSQL as well where its ledger is there, as folders of two machines
+may have one ledger.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +64,42 @@ def writer_lease(
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def server_lease(
+    server: str, *, wait: float, waiting: Callable[[int | None], None] = _say_nothing, poll: float = 0.1
+) -> Iterator[None]:
+    """Hold the ledger in PostgreSQL at a URL for writing while the block runs. For `waiting` see `writer_lease`.
+
+    Raises:
+        BrainLockedError: it is still held after `wait` seconds.
+        BrainMissingError: the server cannot be reached.
+    """
+    from sqlalchemy import text
+
+    from memory.opening import APPLICATION_ID, engine_for, explained
+
+    take = text(f"SELECT pg_try_advisory_lock({APPLICATION_ID}, hashtext(current_schema()))")
+    engine = engine_for(server)
+    try:
+        with explained(engine):
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        with connection:
+            until, told = time.monotonic() + wait, False
+            while not connection.execute(take).scalar_one():
+                if not told:
+                    waiting(None)
+                told = True
+                if time.monotonic() >= until:
+                    raise BrainLockedError(
+                        f"Another hebbql is using the ledger {engine.url!r} and did not finish within {wait:.0f} s. "
+                        "Wait for it, end it, or name another with HEBBQL_LEDGER."
+                    )
+                time.sleep(poll)
+            yield
+    finally:
+        engine.dispose()
 
 
 def _holder(path: Path) -> int | None:

@@ -592,7 +592,8 @@ class Ledger:
         if within is not None:
             yield within.connection
             return
-        with explained(self._engine), self._engine.connect() as connection:
+        how = {} if self._engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        with explained(self._engine), self._engine.connect().execution_options(**how) as connection:
             yield connection
 
     @contextmanager
@@ -618,6 +619,11 @@ class Ledger:
             self.between("after commit")
             if transaction.erased:
                 self._scrub()
+
+    @property
+    def where(self) -> str:
+        """The file it is in, or the URL of its database without a password."""
+        return str(sqlite_file(self._engine) or self._engine.url.render_as_string())
 
     def freeze(self) -> None:
         """Refuse every transaction from now on, until the ledger is opened again."""

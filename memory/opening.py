@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,8 +39,9 @@ def engine_for(where: str | Path) -> Engine:
     """
     try:
         url = make_url(str(where)) if "://" in str(where) else URL.create("sqlite", database=str(where))
-    except ArgumentError as error:
-        raise BrainError(f"{where!r} is no path and no database URL: {error}.") from error
+    except (ArgumentError, ValueError) as error:
+        shown = re.sub(r"//[^/]*@", "//…@", str(where))  # a password stands there
+        raise BrainError(f"{shown!r} is no path and no database URL. Check HEBBQL_LEDGER.") from error
     kind = url.get_backend_name()
     if kind == "sqlite":
         if url.database in (None, "", ":memory:"):
@@ -151,6 +153,8 @@ def explained(engine: Engine) -> Iterator[None]:
     except DatabaseError as error:
         where, why = engine.url.render_as_string(), str(error.orig)
         said = why.lower()
+        is_file = engine.dialect.name == "sqlite"
+        place = "another place with --brain" if is_file else "another database with HEBBQL_LEDGER"
         if "is locked" in said or "lock timeout" in said:
             raise BrainLockedError(
                 f"{where} is held by another process for more than {PATIENCE:.0f} s. End that process, then try again."
@@ -161,7 +165,7 @@ def explained(engine: Engine) -> Iterator[None]:
             ) from error
         if "readonly" in said or "unable to open" in said or "permission denied" in said:
             raise BrainUnwritableError(
-                f"{where} cannot be written ({why}). Change its rights, or name another place with --brain."
+                f"{where} cannot be written ({why}). Change its rights, or name {place}."
             ) from error
         if "disk i/o error" in said:
             raise BrainUnwritableError(
@@ -172,6 +176,8 @@ def explained(engine: Engine) -> Iterator[None]:
             raise BrainDamagedError(
                 f"{where} is damaged ({why}). Put a copy back, or delete it to begin anew."
             ) from error
-        if engine.dialect.name != "sqlite" and ("connect" in said or "does not exist" in said):
-            raise BrainMissingError(f"{where} cannot be reached ({why}). Start the server or check --brain.") from error
+        if not is_file and any(word in said for word in ("connect", "does not exist", "no schema")):
+            raise BrainMissingError(
+                f"{where} cannot be reached ({why}). Start the server or check HEBBQL_LEDGER."
+            ) from error
         raise BrainDamagedError(f"{where} is damaged ({why}). Put a copy back, or delete it to begin anew.") from error

@@ -60,6 +60,7 @@ def status(found: Status, *, as_json: bool) -> None:
     rows = [
         ("brain", f"{found.database}, {found.hash[:12]} at position {found.position} (head {found.head[:12]})"),
         ("in", found.folder),
+        *([("ledger", found.ledger)] if "://" in found.ledger else []),
         ("episodes", f"{found.episodes} in {found.buckets} buckets and {found.batches} batches" + _more(by)),
         ("gone", gone or "none"),
         ("terms", str(found.terms)),

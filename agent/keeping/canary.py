@@ -260,9 +260,9 @@ class Canaries:
         self.drop()
         position, live = app.ledger.head()[0], app.versions.live
         wanted = apply(live, self._edits(begun))
-        candidates.clear(app.folder)
+        candidates.clear(app.folder, server=app.settings.ledger)
         folder = app.folder / candidates.FOLDER / begun.id
-        self._opened.callback(candidates.remove, folder)
+        self._opened.callback(candidates.remove, candidates.Candidate(folder))
         folder.mkdir(parents=True)
         made = self._built(wanted, folder)
         self._made = position, made

@@ -20,6 +20,7 @@ from memory.brain.improving import Change, improve
 from memory.brain.snapshot import Snapshot
 from memory.brain.writing import make_so, write_edits
 from memory.store import StoreError
+from procedural.store import METADATA
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -148,13 +149,14 @@ class Gate:
 
     def _tried(self, id: str, edits: tuple[Edit, ...], asked: Questions, with_cognee: bool) -> Tried:
         app = self.app
-        folder = candidates.begin(app.folder, id, between=self.between)
+        candidate = candidates.begin(
+            app.folder, id, server=app.settings.ledger, beside=METADATA.tables, between=self.between
+        )
         try:
-            return try_out(
-                Order(app.settings, folder, edits, f"tried as {id}", asked, self.checks, with_cognee), say=app.say
-            )
+            settings = replace(app.settings, brain=str(candidate.folder), ledger=candidate.server)
+            return try_out(Order(settings, id, edits, f"tried as {id}", asked, self.checks, with_cognee), say=app.say)
         finally:
-            candidates.remove(folder)
+            candidates.remove(candidate)
 
     def _change_over(self, id: str, old: Snapshot, edits: tuple[Edit, ...]) -> None:
         app, versions = self.app, self.app.versions

@@ -6,10 +6,9 @@ Cognee's paths are those of a process, so the candidate's own store needs anothe
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to try: the edits, on the copy of the brain in `folder`, and how to measure what they make.
+    """What to try: the edits, on the copy of the brain that the settings name, and how to measure what they make.
 
-    `enriches`: whether Cognee's own `improve` is called on every member as well.
+    `id` is that of the improvement. `enriches`: whether Cognee's own `improve` is called on every member as well.
     """
 
     settings: Settings
-    folder: Path
+    id: str
     edits: tuple[Edit, ...]
     why: str
     asked: Questions
@@ -130,10 +129,9 @@ def build(order: Order, *, say: Say) -> Tried:
     """Make the edits on the copy, bring its episode store up to date, and measure it. All in this process."""
     from agent.app import open_app
 
-    settings = replace(order.settings, brain=str(order.folder))
-    with open_app(settings, seeding=False, say=say) as app:
+    with open_app(order.settings, seeding=False, say=say) as app:
         if order.edits:
-            write_edits(app.ledger, app.versions.weights, order.edits, why=order.why, subject=order.folder.name)
+            write_edits(app.ledger, app.versions.weights, order.edits, why=order.why, subject=order.id)
         app.bring_up_to_date()
         enriched = enrich(app) if order.enriches else ()
         return Tried(app.versions.live.hash, measure(app, order.asked, order.checks), enriched)

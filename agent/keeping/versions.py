@@ -74,6 +74,7 @@ class Status:
 
     database: str
     folder: str
+    ledger: str
     format: int
     created: float
     position: int
@@ -201,6 +202,7 @@ class Versions:
         return Status(
             database=ledger.database,
             folder=str(self.app.folder),
+            ledger=ledger.where,
             format=ledger.format,
             created=ledger.created,
             position=position,

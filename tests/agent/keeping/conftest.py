@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def settings(tmp_path: Path) -> Settings:
     (tmp_path / "glossary").mkdir()
     (tmp_path / "glossary" / "boats.toml").write_text(GLOSSARY, encoding="utf-8")
     return Settings(database=str(path), data=tmp_path, runs=tmp_path / "runs", brain=str(tmp_path / "brain"), sow=False)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(request: pytest.FixtureRequest, settings: Settings) -> Settings:
+    """The settings with the ledger in a file, and with it in a PostgreSQL database."""
+    there = request.getfixturevalue("postgres_database") if request.param == "postgresql" else None
+    return replace(settings, ledger=there)
 
 
 def remember(app: App, batch: str, question: str, sql: str, *, origin: str = "seed:boats") -> Episode:

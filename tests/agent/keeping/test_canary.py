@@ -35,8 +35,8 @@ def asks(app: App, question: str) -> object:
     return attempt
 
 
-def test_the_share_is_answered_from_the_candidate_and_the_attempt_says_so(settings: Settings) -> None:
-    with open_app(replace(settings, think="fast")) as app:
+def test_the_share_is_answered_from_the_candidate_and_the_attempt_says_so(either: Settings) -> None:
+    with open_app(replace(either, think="fast")) as app:
         begin_with_a_candidate(app)
         app.model = ScriptedModel(["SELECT COUNT(*) FROM Trips"] * 3)
         *_, alone = app.ask(ASKED)
@@ -54,8 +54,8 @@ def test_the_share_is_answered_from_the_candidate_and_the_attempt_says_so(settin
         assert app.ledger.verify().ok
 
 
-def test_what_is_said_of_its_answer_is_learned_by_both_and_good_words_promote_it(settings: Settings) -> None:
-    with open_app(replace(settings, think="fast")) as app:
+def test_what_is_said_of_its_answer_is_learned_by_both_and_good_words_promote_it(either: Settings) -> None:
+    with open_app(replace(either, think="fast")) as app:
         begin_with_a_candidate(app)
         id = app.canaries.begin("knowing", 1.0).begun.id
         app.model = ScriptedModel(["SELECT COUNT(*) FROM Trips"] * 80)

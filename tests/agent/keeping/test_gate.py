@@ -99,9 +99,18 @@ def is_whole(app: App) -> None:
         assert app.store.members(counted.bucket) == {one.id for one in app.ledger.episodes(counted.bucket)}
 
 
+@pytest.fixture
+def either_app(either: Settings) -> Iterator[App]:
+    """An app with its ledger in a file, and one with it in PostgreSQL."""
+    with open_app(either) as app:
+        app.seed(either.data / "pack.jsonl")
+        yield app
+
+
 def test_from_green_to_green_the_changes_are_made_and_a_second_time_there_are_none(
-    app: App, settings: Settings
+    either_app: App, settings: Settings
 ) -> None:
+    app = either_app
     add_a_twin_and_a_stale_one(app)
     before = app.versions.live
     found = app.gate.improve(asked(settings, holdout=True))
@@ -234,7 +243,8 @@ def test_a_confirmed_answer_that_is_no_episode_is_distilled(app: App, settings: 
     assert made.verifier == "person" and made.sql.endswith("Metres > 8")
 
 
-def test_going_back_restores_weights_and_episodes_exactly_but_for_what_was_erased(app: App, settings: Settings) -> None:
+def test_going_back_restores_weights_and_episodes_exactly_but_for_what_was_erased(either_app: App) -> None:
+    app = either_app
     app.versions.take("good")
     before = app.versions.live
     spend(app, "Which boats lie in Hoorn?")
@@ -276,8 +286,9 @@ def test_cognee_with_a_model_is_asked_to_improve_every_member_and_changes_none_o
 
 
 def test_killed_while_the_candidate_is_built_or_after_the_change_over_one_whole_brain_is_live(
-    settings: Settings,
+    either: Settings,
 ) -> None:
+    settings = either
     with open_app(settings) as app:
         app.seed(settings.data / "pack.jsonl")
         add_a_twin_and_a_stale_one(app)
@@ -286,7 +297,9 @@ def test_killed_while_the_candidate_is_built_or_after_the_change_over_one_whole_
         places = (settings.database, settings.brain, settings.runs, settings.data / "checks")
         killed = subprocess.run(
             [sys.executable, str(KILLED), *map(str, places), step, seconds],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"},
+            env=os.environ
+            | {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
+            | ({"HEBBQL_LEDGER": settings.ledger} if settings.ledger else {}),
             capture_output=True,
             check=False,
         )

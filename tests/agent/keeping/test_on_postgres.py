@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.app import App, open_app
 from agent.settings import Settings
 from memory.brain.snapshot import to_text
-from memory.ledger import Ledger
 from tests.agent.keeping.conftest import remember
 
 CHECKS = """
@@ -30,20 +28,20 @@ sql = "SELECT Owner FROM"
 
 
 @pytest.fixture
-def app(settings: Settings, postgres_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+def there(settings: Settings, postgres_database: str) -> Settings:
+    """Settings with the ledger in PostgreSQL."""
+    return replace(settings, think="fast", ledger=postgres_database)
+
+
+@pytest.fixture
+def app(there: Settings) -> Iterator[App]:
     """An opened app whose ledger is in PostgreSQL."""
-    opened, live = Ledger.open, Path(str(settings.brain)) / "brain.sqlite"
-
-    def open_there(where: str | Path, **how: Any) -> Ledger:
-        return opened(postgres_database if where == live else where, **how)
-
-    monkeypatch.setattr(Ledger, "open", open_there)
-    with open_app(replace(settings, think="fast")) as app:
+    with open_app(there) as app:
         remember(app, "b1", "How many boats lie in Veere?", "SELECT COUNT(*) FROM Boats WHERE Harbour = 'Veere'")
         remember(app, "b2", "Which boats lie in Hoorn?", "SELECT Name FROM Boats WHERE Harbour = 'Hoorn'")
         app.bring_up_to_date()
         yield app
-    assert not live.exists()
+    assert not (Path(str(there.brain)) / "brain.sqlite").exists()
 
 
 def is_whole(app: App) -> None:

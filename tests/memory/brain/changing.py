@@ -1,7 +1,7 @@
 """Changes a brain over to what a snapshot says, and kills itself at a given step. Run as a script.
 
-Each line on stdin is one life: `{"brain", "snapshot", "kill_at"}`. A fork of this process lives it; the answer is one
-line: `{"status", "steps"}`, the steps only where it was not to be killed.
+Each line on stdin is one life: `{"brain", "snapshot", "kill_at"}`, the brain a file or a URL. A fork of this process
+lives it; the answer is one line: `{"status", "steps"}`, the steps only where it was not to be killed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def live(brain: str, snapshot: str, kill_at: int | None, steps: Path) -> None:
 def serve() -> None:
     for line in sys.stdin:
         wanted = json.loads(line)
-        steps = Path(wanted["brain"]).with_suffix(".steps")
+        steps = Path(wanted["snapshot"]).with_suffix(".steps")
         if (child := os.fork()) == 0:
             live(wanted["brain"], wanted["snapshot"], wanted["kill_at"], steps)
         _, status = os.waitpid(child, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,15 +15,16 @@ import pytest
 
 import memory
 from agent.weights import KeptWeights
+from memory.brain.candidates import Candidate, begin, remove
 from memory.brain.reading import read
 from memory.brain.snapshot import Snapshot, of_episode, to_text
 from memory.brain.writing import make_so
 from memory.embedder import MiniLM
-from memory.ledger import EventKind, Ledger
+from memory.ledger import LEDGER_FILE, EventKind, Ledger
 from memory.outbox import drain
 from memory.recall import indexed_text
 from memory.reference_store import ReferenceStore
-from procedural.store import SynapseStore, replayed
+from procedural.store import METADATA, SynapseStore, replayed
 from tests.memory.brain.conftest import episode_about
 from tests.memory.brain.test_snapshot import fill, fire
 
@@ -43,9 +43,9 @@ def change_over() -> Iterator[Callable[..., dict[str, Any]]]:
     )
     assert server.stdin and server.stdout
 
-    def one(brain: Path, snapshot: Path, kill_at: int | None) -> dict[str, Any]:
+    def one(brain: str, snapshot: Path, kill_at: int | None) -> dict[str, Any]:
         assert server.stdin and server.stdout
-        server.stdin.write(json.dumps({"brain": str(brain), "snapshot": str(snapshot), "kill_at": kill_at}) + "\n")
+        server.stdin.write(json.dumps({"brain": brain, "snapshot": str(snapshot), "kill_at": kill_at}) + "\n")
         server.stdin.flush()
         answer: dict[str, Any] = json.loads(server.stdout.readline())
         return answer
@@ -55,11 +55,17 @@ def change_over() -> Iterator[Callable[..., dict[str, Any]]]:
     server.wait()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def server(request: pytest.FixtureRequest) -> str | None:
+    """The URL of an empty PostgreSQL database for the ledger, or None where it is to be a file."""
+    return str(request.getfixturevalue("postgres_database")) if request.param == "postgresql" else None
+
+
 def test_a_kill_at_any_write_leaves_one_whole_brain(
-    change_over: Callable[..., dict[str, Any]], place: Path, embedder: MiniLM
+    change_over: Callable[..., dict[str, Any]], place: Path, server: str | None, embedder: MiniLM
 ) -> None:
-    brain, snapshot = place / "brain.sqlite", place / "wanted.brain"
-    with Ledger.open(brain, database="harbour") as ledger:
+    snapshot = place / "wanted.brain"
+    with Ledger.open(server or place / LEDGER_FILE, database="harbour") as ledger:
         weights = KeptWeights(ledger, SynapseStore())
         with ledger.transaction() as entry:
             weights.synapses.create(entry.connection)
@@ -71,18 +77,22 @@ def test_a_kill_at_any_write_leaves_one_whole_brain(
         fire(ledger, weights, "direct", 0.0)
         old = read(ledger, weights)
     snapshot.write_text(to_text(wanted), encoding="utf-8")
-    whole = place / "whole.sqlite"
-    shutil.copy(brain, whole)
-    ended = change_over(whole, snapshot, None)
+
+    def copied(id: str) -> tuple[Candidate, str]:
+        made = begin(place, id, server=server, beside=METADATA.tables)
+        return made, made.server or str(made.folder / LEDGER_FILE)
+
+    whole, where = copied("whole")
+    ended = change_over(where, snapshot, None)
+    remove(whole)
     steps = ended["steps"]
     assert ended["status"] == 0 and len(steps) > 25 and {"before commit", "synapses restored"} <= set(steps)
     seen = set()
     for kill_at in range(1, len(steps) + 1):
-        left = place / f"kill-{kill_at}.sqlite"
-        shutil.copy(brain, left)
-        ended = change_over(left, snapshot, kill_at)
+        left, where = copied(f"kill-{kill_at}")
+        ended = change_over(where, snapshot, kill_at)
         assert os.WTERMSIG(ended["status"]) == signal.SIGKILL, (steps[kill_at - 1], ended)
-        with Ledger.open(left, database="harbour") as ledger:
+        with Ledger.open(where, database="harbour") as ledger:
             weights, store = KeptWeights(ledger, SynapseStore()), ReferenceStore(embedder=embedder)
             assert ledger.verify().ok, ledger.verify()
             live = read(ledger, weights)
@@ -96,6 +106,5 @@ def test_a_kill_at_any_write_leaves_one_whole_brain(
                 assert store.members(bucket) == {one.id for one in ledger.episodes(bucket)}
             make_so(ledger, weights, wanted, why="again")
             assert read(ledger, weights).hash == wanted.hash and ledger.verify().ok
-        for path in place.glob(f"kill-{kill_at}.*"):
-            path.unlink()
+        remove(left)
     assert seen == {old.hash, wanted.hash}
