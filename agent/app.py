@@ -22,7 +22,7 @@ from agent.attempt import Attempt, Declined, Replay, Understood, effort_named
 from agent.brain_place import brain_folder, ledger_place, load_glossary, see_schema, waiting_for
 from agent.database.guard import CheckedQuery, check
 from agent.database.reading import Database, open_database
-from agent.database.result import DatabaseError, QueryRejected, Result
+from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Result
 from agent.database.schema import Schema
 from agent.doctor import Broken, Check, Finding, examine
 from agent.drafting.weighing import WeightsError, sole_source
@@ -75,11 +75,13 @@ if TYPE_CHECKING:
     from agent.learning.seed import Refused
     from agent.learning.steps import Step
     from agent.learning.training import TrainingOptions
+    from agent.models.catalogue import LocalFile
     from agent.models.resilience import Budget
     from agent.school import School
 
 __all__ = [
     "FAILURES",
+    "QUERY_PROBLEMS",
     "USAGE_ERRORS",
     "App",
     "DownloadProgress",
@@ -94,6 +96,9 @@ __all__ = [
     "sole_source",
 ]
 """What the doors see."""
+
+QUERY_PROBLEMS = (QueryRejected, QueryFailed)
+"""Why SQL that a person wrote is not run, in words that are for the person."""
 
 USAGE_ERRORS = (QuestionError, SettingsError, TeachingError, FeedbackError, QuestionFileError)
 FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, RunError, WeightsError)
@@ -258,6 +263,17 @@ class App:
         model = _choose(self.settings, self.budget)
         self.opened.callback(model.close)
         return model
+
+    @property
+    def missing_model(self) -> LocalFile | None:
+        """The file of a local model that has to be fetched first; None where there is nothing to fetch."""
+        return needs_pull(self.model, folder=self.settings.models)
+
+    def examined(self) -> tuple[Finding, ...]:
+        """Whether guard, brain, lease, model and budget are fit for the next question. From any thread."""
+        from agent.readiness import examined
+
+        return examined(self, foreseen=(*USAGE_ERRORS, *FAILURES))
 
     @cached_property
     def budget(self) -> Budget | None:

@@ -64,14 +64,19 @@ def check_weights() -> str:
     return f"fitted: {read_weights().data.partition(';')[0]}"
 
 
-def check_guard(schema: Schema, run: Callable[[str], Result]) -> str:
-    """What would write is refused, what only reads runs. `run` checks, then runs."""
-    table = quoted(schema.tables[0].name, schema.dialect)
-    hostile = (
+def hostile_statements(table: str) -> tuple[str, ...]:
+    """What no guard may let pass; `table` is one of the database, quoted."""
+    return (
         f"DELETE FROM {table}",
         f"WITH d AS (DELETE FROM {table} RETURNING 1) SELECT * FROM d",
         "ATTACH 'x' AS y",
     )
+
+
+def check_guard(schema: Schema, run: Callable[[str], Result]) -> str:
+    """What would write is refused, what only reads runs. `run` checks, then runs."""
+    table = quoted(schema.tables[0].name, schema.dialect)
+    hostile = hostile_statements(table)
     for sql in hostile:
         try:
             run(sql)

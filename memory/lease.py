@@ -102,6 +102,27 @@ def server_lease(
         engine.dispose()
 
 
+def is_held(folder: Path) -> bool:
+    """Whether any process, this one too, holds the brain in `folder` for writing."""
+    from filelock import FileLock, Timeout
+
+    path = folder / FILE
+    if not path.exists():
+        return False
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def holder(folder: Path) -> int | None:
+    """The id of the process that last took the brain in `folder`; None where that cannot be read."""
+    return _holder(folder / FILE)
+
+
 def _holder(path: Path) -> int | None:
     try:
         return int(path.read_text(encoding="ascii").split()[0])
