@@ -34,7 +34,7 @@ from agent.journal import LedgerJournal, Unwritten
 from agent.learning.arms import MEMORY, SCHEMA, Arm
 from agent.learning.feedback import FeedbackError, Outcome, Teacher, Verdict, asked_alike
 from agent.learning.questions import QuestionFileError, read_pairs
-from agent.learning.runs import RunError
+from agent.learning.runs import RunError, RunLog
 from agent.learning.seed import SeedReport, Source, verified
 from agent.learning.teaching import GlossaryError, TeachingError, read_teaching
 from agent.models.choosing import ModelListing, choose, is_hosted, list_models, needs_pull
@@ -415,6 +415,10 @@ class App:
         """Close the attempt that an interrupt left open."""
         self.ledger.abandon("Interrupted.")
 
+    def understand_asked(self, question: str) -> Understood:
+        """What a question says as a person wrote it. Raises QuestionError."""
+        return self.understand(read_question(question))
+
     def understand(self, question: str) -> Understood:
         grounding = ground(question, self.lexicon)
         intent = predict(question, grounding)
@@ -702,6 +706,11 @@ class App:
     def seed_hard(self, training: Path, *, per_bucket: int = 2) -> HardReport:
         """Give each bucket with failures and no episode a few golds of a training file. Raises QuestionFileError."""
         return self._school.seed_hard(training, per_bucket=per_bucket)
+
+    @cached_property
+    def run_log(self) -> RunLog:
+        """The runs of training that this brain has seen."""
+        return RunLog(self.ledger)
 
     @cached_property
     def versions(self) -> Versions:
