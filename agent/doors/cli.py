@@ -34,6 +34,8 @@ from agent.doors.opening import (
     shipped_questions,
     stop,
 )
+from agent.doors.serve import serve
+from agent.doors.tokens import token_cli
 from agent.doors.training import train
 
 EXIT_CODES = {"answered": 0, "abstained": ABSTAINED, "refused": REFUSED, "failed": FAILED}
@@ -49,6 +51,7 @@ cli = typer.Typer(
 models = typer.Typer(help="List and fetch the models.", invoke_without_command=True, rich_markup_mode=None)
 cli.add_typer(models, name="models")
 cli.add_typer(brain_cli, name="brain")
+cli.add_typer(token_cli, name="token")
 audit.add_to(cli)
 
 
@@ -261,6 +264,7 @@ def _look_at(questions: Path, as_json: bool) -> None:
 
 cli.command()(train)
 cli.command()(evaluate)
+cli.command()(serve)
 
 
 @models.callback()

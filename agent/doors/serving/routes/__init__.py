@@ -1,0 +1,1 @@
+"""The routes of the HTTP API, by subject. Each handler says what it takes and makes one call to the desk."""
