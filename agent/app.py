@@ -43,7 +43,7 @@ from agent.models.port import Model, ModelError, ModelUnavailableError, Prompt, 
 from agent.prompt import is_large, stable_part
 from agent.question import QuestionError, asks_to_write, cleaned, read_question
 from agent.recalling import Recalling
-from agent.settings import Settings, SettingsError
+from agent.settings import Settings, SettingsError, read_settings
 from memory.brain import candidates
 from memory.chain import Content
 from memory.embedder import Embedder, MiniLM
@@ -106,29 +106,6 @@ FAILURES = (DatabaseError, BrainError, ModelError, GlossaryError, StoreError, Ru
 _MANY_CHANGES = 40
 Say = Callable[[str], None]
 DownloadProgress = Callable[[int, int, str], None]
-
-
-def read_settings(
-    environ: Mapping[str, str],
-    *,
-    database: str | None = None,
-    brain: Path | None = None,
-    model: str | None = None,
-    approach: str | None = None,
-    habits: bool | None = None,
-    think: str | None = None,
-) -> Settings:
-    """Read the environment; what the caller names outranks it. Raises SettingsError."""
-    switch = None if habits is None else "on" if habits else "off"
-    given = {
-        "HEBBQL_DATABASE": database,
-        "HEBBQL_BRAIN": brain,
-        "HEBBQL_MODEL": model,
-        "HEBBQL_APPROACH": approach,
-        "HEBBQL_HABITS": switch,
-        "HEBBQL_THINK": think,
-    }
-    return Settings.from_env({**environ, **{name: str(value) for name, value in given.items() if value}})
 
 
 def check_question(question: str, settings: Settings) -> None:

@@ -17,13 +17,9 @@ from typing import Any
 from agent.settings import Settings
 from memory.lease import holder, is_held
 
-_ASKED_EACH_TIME = frozenset({"approach", "habits", "think"})
-_SECRET = frozenset({"anthropic_key", "openai_key", "ledger"})
-
-
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running server: its address, the key of who started it, the folder of its brain, and what it was opened with.
+    """A running server: its address, the key of who started it, the folder of its brain, and the model it was given.
 
     Only the user who started it can read the key.
     """
@@ -32,19 +28,14 @@ class Served:
     key: str
     pid: int
     folder: str
-    settings: dict[str, str]
-
-    def differs(self, settings: Settings) -> tuple[str, ...]:
-        """The settings that a question cannot bring along and that are others here."""
-        mine = _told(settings)
-        return tuple(name for name in mine if self.settings.get(name) != mine[name])
+    model: str | None
 
 
 @contextmanager
 def announced(settings: Settings, *, url: str, key: str, folder: Path) -> Iterator[None]:
     """Leave the note while the block runs."""
     path = _place(settings)
-    note = Served(url, key, os.getpid(), str(folder.resolve()), _told(settings))
+    note = Served(url, key, os.getpid(), str(folder.resolve()), settings.model)
     path.parent.mkdir(parents=True, exist_ok=True)
     unborn = path.with_suffix(f".{os.getpid()}")
     unborn.unlink(missing_ok=True)
@@ -77,7 +68,3 @@ def _place(settings: Settings) -> Path:
     named = "\n".join((whole, brain, settings.ledger or ""))
     return settings.runs / "serving" / f"{hashlib.sha256(named.encode()).hexdigest()[:16]}.json"
 
-
-def _told(settings: Settings) -> dict[str, str]:
-    left_out = _ASKED_EACH_TIME | _SECRET
-    return {name: str(getattr(settings, name)) for name in settings.__slots__ if name not in left_out}

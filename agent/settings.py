@@ -198,3 +198,26 @@ class Settings:
             sow=switch("sow", default.sow),
             levers=Levers.read(words["levers"]) if words["levers"] else default.levers,
         )
+
+
+def read_settings(
+    environ: Mapping[str, str],
+    *,
+    database: str | None = None,
+    brain: Path | None = None,
+    model: str | None = None,
+    approach: str | None = None,
+    habits: bool | None = None,
+    think: str | None = None,
+) -> Settings:
+    """Read the environment; what the caller names outranks it. Raises SettingsError."""
+    switch = None if habits is None else "on" if habits else "off"
+    given = {
+        "HEBBQL_DATABASE": database,
+        "HEBBQL_BRAIN": brain,
+        "HEBBQL_MODEL": model,
+        "HEBBQL_APPROACH": approach,
+        "HEBBQL_HABITS": switch,
+        "HEBBQL_THINK": think,
+    }
+    return Settings.from_env({**environ, **{name: str(value) for name, value in given.items() if value}})

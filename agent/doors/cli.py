@@ -80,8 +80,17 @@ def ask(
 
     Exit code: 0 answered, 3 abstained, 4 refused, 1 failed, 2 usage.
     """
-    from agent.doors import rendering
+    from agent.doors import asking, rendering
 
+    places = {"--db": db, "--brain": brain}
+    options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
+    if (server := asking.server(db, brain)) is not None:
+        body = {"question": question, "memory": not no_memory, "approach": approach, "think": think}
+        body |= {"habits": False} if no_habit else {}
+        body |= {} if as_json else {"terminal": asking.terminal(options, every=every)}
+        answered = server.ask(body, model=model, as_json=as_json)
+        rendering.answered(answered, as_json=as_json)
+        raise typer.Exit(EXIT_CODES[answered["status"] or "failed"])
     with failures(as_json):
         load_app().check_question(question, settings(db, brain, model, approach=approach, think=think))
     choices: dict[str, Any] = {"approach": approach, "habits": False if no_habit else None, "think": think}
@@ -92,8 +101,6 @@ def ask(
         for attempt in app.ask(question):
             show(attempt)
         findings = app.auditing.about(attempt)
-    places = {"--db": db, "--brain": brain}
-    options = "".join(f" {name} {shlex.quote(str(place))}" for name, place in places.items() if place)
     showing = rendering.Showing.of(app, options=options, every=every, findings=findings)
     rendering.answer(attempt, showing, as_json=as_json)
     raise typer.Exit(EXIT_CODES[attempt.status or "failed"])
@@ -130,7 +137,11 @@ def teach(
     as_json: Json = False,
 ) -> None:
     """Add a business term to the glossary of this database."""
-    from agent.doors import rendering
+    from agent.doors import asking, rendering
+
+    if (server := asking.server(db, brain)) is not None:
+        rendering.outcome_told(server.post("/v1/teach", {"text": text}, as_json=as_json), as_json=as_json)
+        return
 
     with opened(db, brain, None, as_json=as_json, memory=False) as app:
         rendering.outcome(app.teach(text), as_json=as_json)
@@ -146,10 +157,14 @@ def feedback(
     as_json: Json = False,
 ) -> None:
     """Say whether an answer was right: good is remembered, bad is weakened and forgotten, --sql corrects it."""
-    from agent.doors import rendering
+    from agent.doors import asking, rendering
 
     if (verdict is None) == (sql is None) or verdict not in (None, "good", "bad"):
         stop('Say one of: hebbql feedback ID good | bad | --sql "SELECT …"', USAGE, as_json=as_json)
+    if (server := asking.server(db, brain)) is not None:
+        body = {"attempt": attempt, "verdict": verdict, "sql": sql}
+        rendering.outcome_told(server.post("/v1/feedback", body, as_json=as_json), as_json=as_json)
+        return
     with opened(db, brain, None, as_json=as_json) as app:
         rendering.outcome(app.feedback(attempt, verdict=verdict, sql=sql), as_json=as_json)
 

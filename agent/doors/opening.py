@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from agent.settings import read_settings
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -89,8 +91,7 @@ def settings(
 ) -> Settings:
     """Read the environment; what the command names outranks it. Raises SettingsError."""
     environ = os.environ | ({"HEBBQL_MAX_COST_USD": str(max_cost)} if max_cost else {})
-    read: Settings = load_app().read_settings(environ, database=db, brain=brain, model=model, **choices)
-    return read
+    return read_settings(environ, database=db, brain=brain, model=model, **choices)
 
 
 def shipped_questions(read: Settings, name: str) -> Path | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -146,6 +146,14 @@ def answer(attempt: Attempt, showing: Showing, *, as_json: bool, console: Consol
             for line in sureness.contradicted(finding, attempt):
                 _line(console, f"  {plain(line)}")
     _line(console, _footer(attempt, showing, alone=alone is not None), style="dim")
+
+
+def answered(told: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print an answer that a server rendered for this terminal, or its object."""
+    if as_json:
+        _print_json(told)
+    else:
+        print(told["text"], end="", flush=True)
 
 
 def answer_text(attempt: Attempt, showing: Showing, *, columns: int, colors: str | None) -> str:
@@ -347,10 +355,15 @@ def stopped(message: str, status: str, *, as_json: bool) -> None:
 
 def outcome(done: Outcome, *, as_json: bool) -> None:
     """Print what a change to the memory came to."""
+    outcome_told(asdict(done), as_json=as_json)
+
+
+def outcome_told(done: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a change to the memory came to, as a server told it."""
     if as_json:
-        _print_json(asdict(done))
+        _print_json(done)
     else:
-        print(plain(done.message))
+        print(plain(done["message"]))
 
 
 def welcome(database: str, *, as_json: bool) -> None:

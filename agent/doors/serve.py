@@ -49,7 +49,10 @@ def serve(
     with failures(False):
         read = settings(db, brain, model, think=think)
     with ended_politely(), failures(False), _listening(host, port) as listener:
-        run(read, listener, host=host, origins=tuple(origin or ()), public=public)
+        try:
+            run(read, listener, host=host, origins=tuple(origin or ()), public=public)
+        except KeyboardInterrupt:
+            typer.echo("Ended.")
 
 
 def run(read: Settings, listener: socket.socket, *, host: str, origins: tuple[str, ...], public: bool) -> None:
