@@ -17,6 +17,7 @@ from typing import Any
 from agent.settings import Settings
 from memory.lease import holder, is_held
 
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A running server: its address, the key of who started it, the folder of its brain, and the model it was given.
@@ -67,4 +68,3 @@ def _place(settings: Settings) -> Path:
     brain = str(Path(settings.brain).resolve()) if settings.brain else ""
     named = "\n".join((whole, brain, settings.ledger or ""))
     return settings.runs / "serving" / f"{hashlib.sha256(named.encode()).hexdigest()[:16]}.json"
-
