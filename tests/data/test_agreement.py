@@ -36,6 +36,7 @@ def judge(northwind: Database, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "questions/development",
         "questions/fresh",
         "questions/readme",
+        "questions/retrieval",
         "questions/strange",
         "questions/training",
     ],
