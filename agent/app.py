@@ -502,6 +502,13 @@ class App:
         self._ready_to_recall = True
         self.bring_up_to_date()
 
+    def warm_up(self) -> None:
+        """Load now what the first question would wait for; of models only a local one that is here."""
+        self.get_model_ready(fetch=False)
+        self.get_ready_to_recall()
+        self.store.recall("warm-up", self.schema.name, 1)
+        assert self.lexicon, "made when it is first asked for"
+
     def get_model_ready(self, *, fetch: bool = True) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled and adapted.
 

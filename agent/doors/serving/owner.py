@@ -73,6 +73,7 @@ class Owner:
         self._started: queue.Queue[BaseException | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
+        self.is_warm = False
 
     def start(self) -> None:
         """Open the house and begin. Raises what opening it raises."""
@@ -162,6 +163,7 @@ class Owner:
             self._started.put(None)
             if self._warm:
                 self._get_warm(house)
+            self.is_warm = True
             while (job := self._line.get()) is not None:
                 self._busy_since = time.monotonic()
                 try:
@@ -174,8 +176,7 @@ class Owner:
         """Import and load what the first question would have to wait for. What goes wrong is said by a question."""
         self._busy_since = time.monotonic()
         try:
-            house.get_ready_to_recall()
-            house.get_model_ready(fetch=False)
+            house.warm_up()
         except Exception as trouble:
             house.say(str(trouble))
         finally:

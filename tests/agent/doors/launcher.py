@@ -1,11 +1,12 @@
 """Runs the real command line in forks of a process that has everything imported. Run as a script.
 
 Importing Cognee takes seconds; here it is paid once. Each line on stdin is one order. `{"arguments", "environment",
-"in", "out", "err", "kill_at", "record"}` starts a process of its own and is answered by its id; `{"wait": id}` is
+"in", "out", "err", "kill_at", "record", "seconds"}` starts a process of its own and is answered by its id; `{"wait": id}` is
 answered by its exit code, negative for the signal that ended it. `in`, `out` and `err` are files, or a terminal.
 
 `kill_at` names a write: the process kills itself right after the first of that name. `record` is a folder of local
-models: what `--model recorded:FILE` would replay is then asked of the real model, and FILE is written.
+models: what `--model recorded:FILE` would replay is then asked of the real model, and FILE is written. After so many
+`seconds` the process is ended.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _become(order: dict[str, Any]) -> None:
         os.dup2(read, 0)
         sys.stdin = os.fdopen(0, closefd=False)  # the old one has read ahead in the orders
         os.environ.update(order["environment"])
-        signal.alarm(900 if order.get("record") else 150)
+        signal.alarm(order.get("seconds") or (900 if order.get("record") else 150))
         if order["kill_at"]:
             _die_after(order["kill_at"])
         if order["record"]:

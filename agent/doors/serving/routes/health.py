@@ -47,6 +47,8 @@ async def metrics(who: Meter, request: Request) -> Response:
 def _owner_part(owner: Owner, seconds: float) -> dict[str, Any]:
     if not owner.is_alive:
         return {"name": "owner", "ok": False, "fix": "Start it again: hebbql serve."}
+    if not owner.is_warm:
+        return {"name": "owner", "ok": False, "fix": "It is loading what questions need: wait."}
     stuck = owner.busy_seconds > seconds
     return {"name": "owner", "ok": not stuck, "fix": "A request does not end: start it again." if stuck else ""}
 
