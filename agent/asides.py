@@ -40,7 +40,10 @@ _ASK = (
     r"all|every)\b|"
     r"(?:the )?(?:number|total|average|sum|share|percentage|top|names?) of\b"
 )
-_ASKS = re.compile(rf"(?:and |so |then |but |now |ok(?:ay)?,? |well,? )*(?:{_ASK})", re.IGNORECASE)
+_ASKS = re.compile(
+    rf"(?:and |so |then |but |now |ok(?:ay)?,? |well,? )*(?:(?:for|per|of|in|among|by) [^,.?!;:]+,\s+)?(?:{_ASK})",
+    re.IGNORECASE,
+)
 _TALK = re.compile(
     r"(?:i|i['\u2019](?:m|d|ve|ll)|we['\u2019](?:re|ve|d|ll)|my|somebody|someone|a (?:colleague|friend|customer|"
     r"client)|"
@@ -64,23 +67,39 @@ _LEAD_MARK = re.compile(
     r",\s+(?!(?:(?:in |at |on |for |from |to |by |of |with )?(?:which|who|whose|whom|where|when)|is|are|was|were)\b)",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(
+    r"(?:which|who|what) (?:i|we|you|he|she|they|it|nobody|everybody|somebody|\w+ed|makes?|is why)\b", re.IGNORECASE
+)
+_DEFINES = re.compile(
+    r"\b(?:means?|counts? as|counted|count|defin\w+|treat\w*|consider\w*|assum\w+|calculat\w+|comput\w+|if|unless|"
+    r"should|must|refers? to|stands? for|called|"
+    r"(?:not|n['\u2019]t|no) (?:\w+ )?(?:interest\w*|matter\w*|relevant|need\w*))\b|=",
+    re.IGNORECASE,
+)
+"""Words of a sentence that tells what others mean, or which rows matter."""
+_COUNTED = re.compile(r"\d|<\w+>")
+"""A number, or the place of one in a masked question."""
 _FOR = re.compile(r"for\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"\b(?:they|them|theirs|he|she|him|his|her|hers|it|these|those (?!who|that|which|in|of|with|from|placed)|"
     r"the (?:same|latter|former)|this (?!year|month|week|quarter)|that (?:one|customer|order|product|company|person|"
-    r"supplier|number|employee|client))\b|\A(?:(?!each|every)\w+\W+)*?(?:its|their)\b",
+    r"supplier|number|employee|client))\b",
     re.IGNORECASE,
 )
+_THAT_IS = re.compile(r"\bhow (?:many|much)\b[^.?!]{0,30}\b(?:is|was|are|were) (?:it|they|these)\b", re.IGNORECASE)
+"""`and how many units was it?` asks of what stands before it in the same sentence."""
+_FOR_EACH = re.compile(r"for (?:each|every)\b", re.IGNORECASE)
+_THEIRS = re.compile(r"\A(?:(?!each|every)\w+\W+)*?(?P<whose>its|their)\b", re.IGNORECASE)
 _NARROWS = re.compile(
-    r"\b(?:only(?! (?:want|need|wish|wonder|ask|know|to)\b)|without|except\w*|exclud\w+|ignor\w+|apart from|other than|"
-    r"who never|that never|leav\w+ out|left out)\b",
+    r"\b(?:only(?! (?:want|need|wish|wonder|ask|know|have|to)\b)|without|except\w*|exclud\w+|ignor\w+|apart from|"
+    r"other than|who never|that never|leav\w+ out|left out)\b",
     re.IGNORECASE,
 )
 """Words that say which rows count, wherever they stand."""
 SCOPE = re.compile(
     r"\b(?:look(?:ing|ed)? (?:only |just )?(?:at|into)|interested in|car(?:e|ing) (?:only |just )?about|"
     r"focus(?:s?ing|s?ed)? (?:only |just )?on|deal(?:ing)? with|talk(?:ing)? about|speak(?:ing)? (?:of|about)|"
-    r"concerned (?:with|about)|think(?:ing)? (?:of|about))\s+(?P<what>[^.?!:;,]+)",
+    r"concerned (?:with|about)|think(?:ing)? (?:of|about))\s+(?P<what>(?!\w+ing\b)[^.?!:;,]+)",
     re.IGNORECASE,
 )
 """Talk that says which rows it is about: `We are looking at women`."""
@@ -139,12 +158,12 @@ def _begin(text: str, links: Callable[[str], Iterable[str]]) -> int:
     ):
         return first
     end = _clause(text[:first] if first else text)
-    if not end or len(text[end:].split()) < _FEW or _points_back(text[end:]):
+    if not end or len(text[end:].split()) < _FEW or _points_back(text[end:], links):
         return 0
     lead = _COURTESY.sub("", text[:end])
     if _NARROWS.search(lead) is not None or _tells_scope(lead, links):
         return 0
-    named = set(links(lead)) if not re.search(r"\d", lead) else {"value"}
+    named = set(links(lead)) if not _COUNTED.search(lead) else {"value"}
     return 0 if "value" in named or (named and _FOR.match(lead)) else end
 
 
@@ -172,18 +191,43 @@ def _is_abbreviated(text: str) -> bool:
 
 def _is_talk(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) -> bool:
     """Whether a sentence only leads to what stands behind it, which asks and stands by itself."""
-    if _TALK.match(sentence) is None and _PLAIN_WE.match(sentence) is None:
+    begins_as_talk = _TALK.match(sentence) is not None or _PLAIN_WE.match(sentence) is not None
+    if not begins_as_talk and not _is_told(sentence, rest, links):
         return False
-    if sentence.rstrip().endswith("?") or re.search(r"\d", sentence) or _ERRAND.match(sentence) or _clause(sentence):
+    errand = _ERRAND.match(sentence) is not None or _clause(sentence) > 0
+    if errand and not (sentence.rstrip().endswith(".") and _FOR_EACH.match(rest)):
+        return False
+    if sentence.rstrip().endswith("?") or _COUNTED.search(sentence):
         return False
     asks = _ASKS.match(rest) is not None or "?" in rest
-    if _NARROWS.search(sentence) is not None or not asks or _points_back(rest) or _tells_scope(sentence, links):
+    if _NARROWS.search(sentence) is not None or not asks or _points_back(rest, links) or _tells_scope(sentence, links):
         return False
     return _THERE_WAS.match(sentence) is None or bool({"table", "term"} & set(links(rest)))
 
 
-def _points_back(text: str) -> bool:
+def _is_told(sentence: str, rest: str, links: Callable[[str], Iterable[str]]) -> bool:
+    """Whether a sentence only tells something, and a whole question of its own stands behind it.
+
+    `The auditors have announced a visit. How many orders came in?`, but not `An order is late if …`.
+    """
+    if (
+        not sentence.rstrip().endswith(".")
+        or len(sentence.split()) <= _FEW
+        or _ASKS.match(sentence)
+        or _DEFINES.search(sentence)
+    ):
+        return False
+    return bool({"table", "term"} & set(links(rest)))
+
+
+def _points_back(text: str, links: Callable[[str], Iterable[str]]) -> bool:
     """Whether what is asked is told by what stands before it: `they`, or `how many` of nothing that is named."""
+    theirs = _THEIRS.search(text)
+    if theirs is not None and not {"table", "term"} & set(links(text[: theirs.start("whose")])):
+        return True
+    same = _THAT_IS.search(text)
+    if same is not None and {"table", "term"} & set(links(text[: same.start()])):
+        text = text[: same.start()] + text[same.end() :]
     if _POINTS_BACK.search(text) is not None or _WHICH_ALONE.search(text) is not None:
         return True
     counts = _HOW_MANY.search(text)
@@ -208,7 +252,7 @@ def _clause(text: str) -> int:
     """The length of a clause of talk that a sentence begins with: `For the meeting I need`, `I wonder`; 0 for none."""
     if _TALK.match(text) is not None or _PLAIN_WE.match(text) is not None:
         for mark in _LEAD_MARK.finditer(text):
-            behind = _ASKS.match(text, mark.end()) is not None
+            behind = _ASKS.match(text, mark.end()) is not None and _RELATIVE.match(text, mark.end()) is None
             behind = behind or (mark[0][0] == ":" and len(text[mark.end() :].split()) > _FEW)
             if behind and len(text[: mark.start()].split()) > _FEW:
                 return mark.end()
