@@ -420,6 +420,12 @@ class App:
         """Which habit it strengthens when this query is verified for this question, or `""`."""
         return habit_name(understood, sql, lexicon=self.lexicon)
 
+    def habit_of(self, episode: Episode) -> str:
+        """The name of the habit that an episode leads to; "" where it leads to none or cannot be read."""
+        with suppress(QuestionError):
+            return self.habit_name(self.understand(episode.question), episode.sql)
+        return ""
+
     @cached_property
     def _readings(self) -> Readings:
         from agent.drafting.readings import Readings
@@ -507,7 +513,7 @@ class App:
         self.get_model_ready(fetch=False)
         self.get_ready_to_recall()
         self.store.recall("warm-up", self.schema.name, 1)
-        assert self.lexicon, "made when it is first asked for"
+        self.understand(self.schema.name)
 
     def get_model_ready(self, *, fetch: bool = True) -> None:
         """Fetch a local model that is not here yet, and load it while memories are recalled and adapted.
@@ -611,6 +617,7 @@ class App:
             store=lambda: self.store,
             copies=lambda: self._school,
             bring_up_to_date=self.bring_up_to_date,
+            habit=self.habit_of,
         )
         return forgetting.forget(episodes, erase=erase)
 

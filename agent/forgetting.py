@@ -66,7 +66,10 @@ def select(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Forgetting:
-    """Forgets episodes of a brain in `folder`. `bring_up_to_date` brings the store to what the ledger says."""
+    """Forgets episodes of a brain in `folder`. `bring_up_to_date` brings the store to what the ledger says.
+
+    `habit` names the habit that an episode leads to, or gives "".
+    """
 
     ledger: Ledger
     synapses: SynapseStore
@@ -75,6 +78,7 @@ class Forgetting:
     store: Callable[[], EpisodeStore]
     copies: Callable[[], Copies]
     bring_up_to_date: Callable[[], None]
+    habit: Callable[[Episode], str]
 
     def forget(self, episodes: tuple[Episode, ...], *, erase: bool = False) -> Outcome:
         """Take episodes out of ledger and store, then look for them in the ledger, the store and the files.
@@ -91,17 +95,18 @@ class Forgetting:
                     entry.erase(episode.id, "asked for", spelling=spelling)
                 else:
                     entry.forget(episode.id, "asked for")
-            loosen(self.synapses, entry, {str(episode.id) for episode in episodes})
+            gone = {str(episode.id) for episode in episodes}
+            loosen(self.ledger, self.synapses, entry, gone, habit=self.habit)
         self.bring_up_to_date()
-        gone = {episode.id for episode in episodes}
-        left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store().members(bucket)} & gone
+        ids = {episode.id for episode in episodes}
+        left = {id for bucket in sorted({one.bucket for one in episodes}) for id in self.store().members(bucket)} & ids
         if left:
             raise StoreError(
-                f"{len(left)} of {len(gone)} episodes are still in the episode store. "
+                f"{len(left)} of {len(ids)} episodes are still in the episode store. "
                 "Run `hebbql doctor`, then forget again."
             )
         done = "erased" if erase else "forgotten"
-        states = sorted({self.ledger.episode_state(id) or "unknown" for id in gone})
+        states = sorted({self.ledger.episode_state(id) or "unknown" for id in ids})
         proof = [f"ledger: {', '.join(states)}", f"vectors and graph, read without the registry: {len(left)} left"]
         if erase:
             told = [text for episode in episodes for text in (episode.sql, episode.question)]
@@ -120,7 +125,7 @@ class Forgetting:
                 ]
                 proof.append(f"files searched for {what}: {len(held)} hold them {', '.join(held)}".rstrip())
         message = f"{len(gone)} episode(s) {done}; {len(left)} left in the store."
-        return Outcome(message, (), tuple(map(str, sorted(gone))), tuple(proof))
+        return Outcome(message, (), tuple(sorted(gone)), tuple(proof))
 
 
 def files_holding(folder: Path, texts: Sequence[str]) -> list[str]:

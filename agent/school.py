@@ -207,6 +207,7 @@ class School:
             understand=app.understand,
             schema=app.schema.fingerprint,
             dialect=app.schema.dialect,
+            habit=app.habit_of,
             vouched=read_pairs(app.shipped_pack) if app.shipped_pack.is_file() else (),
         )
 

@@ -188,7 +188,7 @@ class Auditing:
         loose = {one.writes[0].id.rpartition("/")[2] for one in found if one.subject == "synapse"}
         if loose:
             with self.app.ledger.transaction() as entry:
-                loosen(self.app.synapses, entry, loose)
+                loosen(self.app.ledger, self.app.synapses, entry, loose, habit=self.app.habit_of)
         left = len(audit.findings) - len(found)
         told = f"{len(episodes)} episodes forgotten, {len(dropped)} meanings dropped, {len(loose)} synapses taken away"
         rest = f"; {left} findings are left, as nothing is recommended for them" if left else ""

@@ -97,6 +97,9 @@ class AppSense:
     def spent(self, synapses: Sequence[Content]) -> frozenset[str]:
         return frozenset(episodes_to_forget(map(synapse_from, synapses)))
 
+    def habit(self, episode: Episode) -> str:
+        return self.app.habit_of(episode)
+
     def pooled(self, synapses: Sequence[Content]) -> Content:
         first = synapses[0]
         summed = pooled(map(synapse_from, synapses))

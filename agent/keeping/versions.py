@@ -13,7 +13,6 @@ from uuid import UUID
 
 from agent.forgetting import select
 from agent.keeping.building import Builder, Built, Plan
-from agent.question import QuestionError
 from agent.weights import KeptWeights
 from memory.brain.batches import Batch, Prefix, RememberedVectors, batches, without
 from memory.brain.bisecting import BisectionError, Found, Probe, bisect, most_probes
@@ -347,7 +346,7 @@ class Versions:
             SnapshotError: nothing of the batch is there to be taken out.
         """
         try:
-            return without(self.live, batch, told_by=self._told_by(batch), habit=self._habit)
+            return without(self.live, batch, told_by=self._told_by(batch), habit=self.app.habit_of)
         except SnapshotError:
             if erase and any(one.batch == batch for one in self._forgotten()):
                 return ()
@@ -367,14 +366,6 @@ class Versions:
         if erase:
             proof = self.app.forget(select(self.app.ledger, batch=batch, forgotten=True), erase=True).proof
         return Reverted(batch, written, self.live.hash, proof)
-
-    def _habit(self, episode: Episode) -> str:
-        """The name of the habit that an episode leads to; "" where it leads to none or cannot be read."""
-        try:
-            understood = self.app.understand(episode.question)
-        except QuestionError:
-            return ""
-        return self.app.habit_name(understood, episode.sql)
 
     def _forgotten(self) -> Iterator[Episode]:
         states = self.app.ledger.episode_states()

@@ -120,6 +120,7 @@ class Care:
     understand: Callable[[str], Understood]
     schema: str
     dialect: str
+    habit: Callable[[Episode], str] = lambda _episode: ""
     vouched: Sequence[Pair] = ()
     _by_question: dict[str, list[Pair]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shown: dict[str, tuple[frozenset[str], frozenset[str]]] = field(
@@ -142,7 +143,9 @@ class Care:
         golds, refused = self._golds(run, epoch) if closes and run.plan.seeding else ([], ())
         with self.ledger.transaction() as entry:
             forgotten = [told for told, lesson in bad if self._forget(entry, run, told, lesson)]
-            loosen(self.synapses, entry, {told.episode for told in forgotten})
+            coming = [gold for gold, _ in golds]
+            gone = {told.episode for told in forgotten}
+            loosen(self.ledger, self.synapses, entry, gone, coming=coming, habit=self.habit)
             checkpoint = Checkpoint(
                 epoch,
                 len(run.of(epoch)),

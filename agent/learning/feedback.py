@@ -13,6 +13,7 @@ from agent.database.skeleton import normalise
 from agent.journal import fired, strains
 from agent.learning.mistakes import lessons_from_person, written
 from agent.learning.seed import Source, episode_of_attempt
+from memory.brain.loosening import loose_shapes
 from memory.episode import Episode, episode_id
 from memory.ledger import EventKind, Ledger, Transaction
 from memory.lessons import Lessons
@@ -124,7 +125,7 @@ class Teacher:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, given)
             wrong = () if verdict == "good" else self._failed(entry, body)
             gone = _forget(entry, (*earlier, *wrong), attempt, keep=right.id)
-            loosen(self.synapses, entry, gone)
+            loosen(self.ledger, self.synapses, entry, gone, coming=(right,), habit=self._habit_of)
             new = entry.remember(right, again=True)
             self._lessons.drop(entry, right.id, f"feedback on {attempt}")
             if verdict == "corrected":
@@ -139,7 +140,7 @@ class Teacher:
         with self.ledger.transaction() as entry:
             entry.append(EventKind.FEEDBACK_GIVEN, attempt, {"verdict": "bad", "sql": None})
             gone = _forget(entry, self._failed(entry, body), attempt)
-            loosen(self.synapses, entry, gone)
+            loosen(self.ledger, self.synapses, entry, gone, habit=self._habit_of)
             self._learn(entry, attempt, body)
         forgotten = self._told(gone) if gone else " No episode was stored from it."
         habit = " The habit is broken: the model is asked from now on." if body.get("path") == "habit" else ""
@@ -171,6 +172,9 @@ class Teacher:
         spent = episodes_to_forget(self.synapses.synapses(entry.connection, body["bucket"]))
         own = {episode.id for episode in self.ledger.episodes(body["bucket"])}
         return (*wrong, *(id for id in map(uuid.UUID, spent) if id in own))
+
+    def _habit_of(self, episode: Episode) -> str:
+        return self.habit({"question": episode.question}, episode.sql)
 
     @property
     def _lessons(self) -> Lessons:
@@ -223,10 +227,31 @@ def move_weights(
         entry.append(EventKind.WEIGHTS_MOVED, bucket.bucket, changes_content(changes))
 
 
-def loosen(synapses: SynapseStore, entry: Transaction, gone: Collection[str]) -> None:
-    """Take away the synapses to episodes that are gone, by id: whatever way an episode goes, they go with it."""
-    known = synapses.synapses(entry.connection, kind="episode") if gone else ()
-    loose = [synapse for synapse in known if synapse.target in gone]
+def loosen(
+    ledger: Ledger,
+    synapses: SynapseStore,
+    entry: Transaction,
+    gone: Collection[str],
+    *,
+    coming: Iterable[Episode] = (),
+    habit: Callable[[Episode], str] = lambda _episode: "",
+) -> None:
+    """Take away the synapses that stood on episodes that are gone, by id: whatever way an episode goes, they go too.
+
+    These are the synapses to the episodes, and in their buckets those to skeletons and habits that no other remembered
+    episode has, nor one that is `coming` in this transaction. One that failed more often than it was right stays: it
+    warns, and what it warns of are attempts. `habit` names the habit that an episode leads to.
+    """
+    if not gone:
+        return
+    loose = [synapse for synapse in synapses.synapses(entry.connection, kind="episode") if synapse.target in gone]
+    leaving = [episode for id in sorted(gone) if (episode := ledger.episode(uuid.UUID(id))) is not None]
+    for bucket in sorted({one.bucket for one in leaving}):
+        praised = [one for one in synapses.synapses(entry.connection, bucket) if one.successes >= one.failures]
+        staying = [one for one in (*ledger.episodes(bucket), *coming) if str(one.id) not in gone]
+        named = habit if any(one.target_kind == "habit" for one in praised) else None
+        shapes = loose_shapes((one for one in leaving if one.bucket == bucket), staying, named)
+        loose += [one for one in praised if (one.bucket, one.target_kind, one.target) in shapes]
     if loose:
         entry.append(EventKind.WEIGHTS_MOVED, "loosened", synapses.restore(entry.connection, (), (), loose))
 

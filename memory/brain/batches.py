@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory.brain.differences import Edit, diff
+from memory.brain.loosening import loose_shapes
 from memory.brain.snapshot import Record, Snapshot, SnapshotError
 from memory.chain import Content
 from memory.embedder import Embedder
@@ -68,9 +69,7 @@ def without(
     """
     leaving = [one for one in live.episodes if one.batch == batch]
     gone = {str(one.id) for one in leaving}
-    buckets = {one.bucket for one in leaving}
-    staying = [one for one in live.episodes if one.batch != batch and one.bucket in buckets]
-    loose = _shapes(leaving, habit) - _shapes(staying, habit)
+    loose = loose_shapes(leaving, (one for one in live.episodes if one.batch != batch), habit)
 
     def belongs(record: Record) -> bool:
         match record.kind:
@@ -90,16 +89,6 @@ def without(
     if not edits:
         raise SnapshotError(f"Nothing is remembered of a batch {batch!r}. List them with: hebbql brain log.")
     return edits
-
-
-def _shapes(episodes: Iterable[Episode], habit: Callable[[Episode], str] | None) -> set[tuple[object, ...]]:
-    """The skeleton and the habit of each episode, in its bucket, as synapses point to them."""
-    told: set[tuple[object, ...]] = set()
-    for one in episodes:
-        told.add((one.bucket, "skeleton", one.skeleton))
-        if habit is not None and (name := habit(one)):
-            told.add((one.bucket, "habit", name))
-    return told
 
 
 class Prefix:

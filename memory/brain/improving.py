@@ -15,7 +15,9 @@ made themselves:
    stays, of equals the newest. What was learned of the others counts for it.
 6. spent: an episode goes that misled so often in its own bucket that its synapse is given up.
 
-The synapses to an episode that goes leave with it.
+The synapses to an episode that goes leave with it, and those to its skeleton and its habit where no other episode of
+the bucket has them, unless they failed more often than they were right. To the bucket that an episode moves to, the
+synapse to its skeleton goes along where nothing of that skeleton is left behind.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from memory.brain.differences import Edit, diff
+from memory.brain.loosening import Shape, loose_shapes, shapes
 from memory.brain.snapshot import Key, Record, Snapshot, of_episode
 from memory.chain import Content
 from memory.episode import Episode
@@ -87,6 +90,10 @@ class Sense(Protocol):
         """The ids of the episodes that are to be given up, by all synapses of their bucket."""
         ...
 
+    def habit(self, episode: Episode) -> str:
+        """The name of the habit that an episode leads to, or ""."""
+        ...
+
     def pooled(self, synapses: Sequence[Content]) -> Content:
         """One synapse with the evidence of several; bucket and target are those of the first."""
         ...
@@ -141,6 +148,8 @@ class _Work:
 
     def __init__(self, old: Snapshot, sense: Sense) -> None:
         self.records: dict[Key, Record] = dict(old.records)
+        self._old = old.records
+        self._homes = {str(record.body["bucket"]): record.body for record in reversed(self._synapses())}
         self.reasons: dict[Key, tuple[Rule, str]] = {}
         self._gone = old.gone
         self._sense = sense
@@ -190,7 +199,9 @@ class _Work:
             there = self.records.get(record.key)
             if there is None or _preference(record) < _preference(there):
                 self._put(record, "rebucketed", f"{_understood_as(record.episode)} now; it was {old_record.key[1]}")
-        self._repoint({old.episode: new.episode for old, new in moving.values()}, "rebucketed")
+        moved = {old.episode: new.episode for old, new in moving.values()}
+        self._repoint(moved, "rebucketed")
+        self._move_skeletons(moved)
 
     def drop_dominated(self) -> None:
         alike: dict[str, list[Record]] = {}
@@ -244,25 +255,65 @@ class _Work:
         for record in self._synapses():
             if (rule := taken.get(_target(record))) is not None:
                 self._drop(record, rule, f"{_target(record)}, to which it leads, is taken out")
+        shapes = self._left_loose(taken)
+        for record in self._synapses():
+            if (rule := shapes.get(_shape(record))) is not None and not _warns(record):
+                self._drop(record, rule, "no episode of its bucket has what it leads to any more")
+
+    def _left_loose(self, taken: Mapping[str, Rule]) -> dict[Shape, Rule]:
+        """The shapes that stood on episodes that were taken out alone, each with the rule that took out the first."""
+        leaving = [self._old[key].episode for key in sorted(self._old) if key[0] == "episode" and key[1] in taken]
+        staying = [record.episode for record in self._episodes()]
+        loose = loose_shapes(leaving, staying, self._sense.habit)
+        told: dict[Shape, Rule] = {}
+        for one in leaving:
+            for shape in shapes((one,), self._sense.habit) & loose:
+                told.setdefault(shape, taken[str(one.id)])
+        return told
 
     def _repoint(self, moved: Mapping[Episode, Episode], rule: Rule) -> None:
         """Let all that was learned of an episode count for another, in its bucket where it was in the old one's."""
         found = {str(old.id): (old, new) for old, new in moved.items()}
         going = [record for record in self._synapses() if _target(record) in found]
-        homes = {str(record.body["bucket"]): record.body for record in reversed(self._synapses())}
         for record in going:
             self._drop(record, rule, f"what it leads to is {found[_target(record)][1].id} now")
         for record in going:
             old, new = found[_target(record)]
-            body: dict[str, object] = {**record.body, "target": str(new.id)}
+            body: Content = {**record.body, "target": str(new.id)}
+            told = f"what was learned of {old.id} counts for {new.id}"
             if record.body["bucket"] == old.bucket:
-                grain = self._sense.understood(new.question).grain
-                home = homes.get(new.bucket, {"bucket": new.bucket, "kind": new.kind, "tables": list(grain)})
-                body |= {name: home[name] for name in ("bucket", "kind", "tables")}
-            put = Record("synapse", body)
-            if there := self.records.get(put.key):
-                put = Record("synapse", self._sense.pooled((there.body, body)))
-            self._put(put, rule, f"what was learned of {old.id} counts for {new.id}")
+                self._put_home(body, new, rule, told)
+            else:
+                self._put_into(body, rule, told)
+
+    def _move_skeletons(self, moved: Mapping[Episode, Episode]) -> None:
+        """Let what was learned of a skeleton go to the bucket that all its episodes went to."""
+        loose = loose_shapes(moved, (record.episode for record in self._episodes()))
+        homes: dict[Shape, set[str]] = {}
+        for old, new in moved.items():
+            for shape in shapes((old,)) & loose:
+                homes.setdefault(shape, set()).add(new.bucket)
+        found = {(new.bucket, shape): new for old, new in moved.items() for shape in shapes((old,))}
+        for record in self._synapses():
+            went = homes.get(_shape(record), set())
+            if len(went) == 1 and (home := next(iter(went))) != record.body["bucket"]:
+                self._drop(record, "rebucketed", "all episodes of its skeleton have left this bucket")
+                told = f"what was learned in bucket {str(record.body['bucket'])[:12]} counts here"
+                self._put_home(record.body, found[home, _shape(record)], "rebucketed", told)
+
+    def _put_home(self, body: Content, episode: Episode, rule: Rule, reason: str) -> None:
+        """Put a synapse into the bucket of an episode, together with what is known of its target there."""
+        grain = self._sense.understood(episode.question).grain
+        usual: Content = {"bucket": episode.bucket, "kind": episode.kind, "tables": list(grain)}
+        home = self._homes.get(episode.bucket, usual)
+        self._put_into({**body, **{name: home[name] for name in ("bucket", "kind", "tables")}}, rule, reason)
+
+    def _put_into(self, body: Content, rule: Rule, reason: str) -> None:
+        """Put a synapse where its body says, together with what is known there."""
+        put = Record("synapse", body)
+        if there := self.records.get(put.key):
+            put = Record("synapse", self._sense.pooled((there.body, put.body)))
+        self._put(put, rule, reason)
 
     def _says(self, episode: Episode) -> tuple[str, str, str]:
         """What an episode says, in whatever bucket and spelling it stands."""
@@ -301,6 +352,18 @@ def _understood_as(episode: Episode) -> str:
 def _target(record: Record) -> str:
     """The id of the episode that a synapse leads to; "" where it leads to something else."""
     return str(record.body["target"]) if record.body["target_kind"] == "episode" else ""
+
+
+def _shape(record: Record) -> Shape:
+    """What a synapse leads to, in its bucket."""
+    return str(record.body["bucket"]), str(record.body["target_kind"]), str(record.body["target"])
+
+
+def _warns(record: Record) -> bool:
+    """Whether a synapse failed more often than it was right: that is known from attempts, and not from an episode."""
+    successes, failures = record.body["successes"], record.body["failures"]
+    assert isinstance(successes, int) and isinstance(failures, int)
+    return failures > successes
 
 
 def _like(record: Record, episode: Episode) -> Record:

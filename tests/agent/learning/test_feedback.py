@@ -13,7 +13,7 @@ from agent.attempt import Draft, Replay, effort_named
 from agent.database.result import QueryFailed, QueryRejected
 from agent.habits import Habits, habit_name
 from agent.journal import fired
-from agent.learning.feedback import FeedbackError, Outcome, Teacher, blamed
+from agent.learning.feedback import FeedbackError, Outcome, Teacher, blamed, loosen
 from agent.learning.mistakes import CALLED_WRONG
 from agent.models.port import ModelError, Reply
 from agent.models.recorded import ScriptedModel
@@ -107,6 +107,32 @@ def test_bad_weakens_what_fired_and_stores_nothing(bakery: Bakery) -> None:
     assert outcome.forgotten == () and "No episode was stored" in outcome.message
     assert set(weights(bakery).values()) == {(round(FULL_WEIGHT * (1 - RATE), 9), 0, 1)}
     assert {kind for kind, _ in weights(bakery)} == {"approach", "skeleton"}
+    bakery.prove()
+
+
+def test_praise_of_a_shape_leaves_with_the_last_episode_that_has_it_and_a_warning_stays(bakery: Bakery) -> None:
+    attempts = [bakery.ask(QUESTION, RIGHT) for _ in range(2)]
+    [stored] = bakery.teacher.take(attempts[0].id, "good").remembered
+    shape = ("skeleton", "SELECT COUNT FROM _")
+    assert weights(bakery)[shape][1:] == (1, 0)
+    with bakery.ledger.transaction() as entry:
+        entry.forget(uuid.UUID(stored), "asked for")
+        loosen(bakery.ledger, bakery.synapses, entry, {stored})
+    assert {kind for kind, _ in weights(bakery)} == {"approach"}, "an approach stands on attempts"
+    bakery.prove()
+    bakery.teacher.take(attempts[1].id, "good")
+    bakery.teacher.take(attempts[1].id, "bad")
+    assert bakery.ledger.episodes() == () and shape not in weights(bakery)
+    bakery.teacher.take(attempts[0].id, "bad")
+    assert weights(bakery)[shape][1:] == (0, 1), "a shape that was only wrong warns of itself"
+    bakery.prove()
+
+
+def test_a_correction_of_the_same_shape_keeps_what_was_learned_of_the_shape(bakery: Bakery, answer: Attempt) -> None:
+    bakery.teacher.take(answer.id, "good")
+    bakery.teacher.take(answer.id, "corrected", WRONG)
+    [episode] = bakery.ledger.episodes()
+    assert episode.skeleton == "SELECT COUNT FROM _" and weights(bakery)["skeleton", episode.skeleton][1:] == (2, 1)
     bakery.prove()
 
 
@@ -552,7 +578,7 @@ def test_bad_on_a_replay_of_the_very_query_forgets_its_episode(bakery: Bakery, l
     attempt = replayed_from(bakery, LINZ, IN_LINZ, episode, name)
     outcome = teacher_of_habits(bakery).take(attempt.id, "bad")
     assert outcome.forgotten == (str(episode.id),) and bakery.ledger.episodes() == ()
-    assert habits(bakery) == {name: (3, 1)}
+    assert habits(bakery) == {}, "what it was praised for stood on this episode alone"
     assert ("episode", str(episode.id)) not in weights(bakery), "no synapse leads to what is gone"
     bakery.prove()
 

@@ -58,6 +58,9 @@ class Told:
 
         return {**synapses[0], "successes": summed("successes"), "failures": max(summed("failures"), 0)}
 
+    def habit(self, episode: Episode) -> str:
+        return f"of {episode.masked}"
+
     def _gives(self, episode: Episode) -> str:
         return self.results.get(episode.sql, "r1")
 
@@ -240,6 +243,38 @@ def test_improving_twice_changes_nothing_the_second_time(
     assert not {str(one.id) for one in first.snapshot.episodes} & gone.keys(), "nothing comes back"
     again = improve(first.snapshot, told, confirmed=records)
     assert again.changes == ()
+
+
+def shaped(kind: str, target: str, *, successes: int = 2, failures: int = 0, bucket: str = "harbour") -> Record:
+    body = {"bucket": bucket, "kind": "count", "tables": ["boats"], "target_kind": kind, "target": target}
+    return Record("synapse", {**body, "weight": 0.5, "successes": successes, "failures": failures, "last_fired": 1.0})
+
+
+def test_what_only_an_episode_that_goes_had_the_shape_and_habit_of_leaves_with_it_and_warnings_stay() -> None:
+    stays = replace(about("How many boats?", "A"), skeleton="S1")
+    stale = replace(about("Which?", "B"), skeleton="S2")
+    alike = replace(about("Who?", "C"), skeleton="S1")
+    warned = replace(about("When?", "D"), skeleton="S3")
+    kept = [shaped("skeleton", "S1"), shaped("skeleton", "S3", successes=1, failures=2), shaped("approach", "direct")]
+    kept += [shaped("skeleton", "S2", bucket="quay"), shaped("habit", "of how many boats")]
+    loose = [shaped("skeleton", "S2"), shaped("habit", "of which"), shaped("habit", "of who")]
+    found = improve(snapshot(stays, stale, alike, warned, *kept, *loose), Told(broken=frozenset({"B", "C", "D"})))
+    assert [one.id for one in found.snapshot.episodes] == [stays.id]
+    assert {one.line for one in found.snapshot.of_kind("synapse")} == {one.line for one in kept}
+    assert {rule for rule, _ in rules(found, "synapse")} == {"stale"}
+    assert improve(found.snapshot, Told()).changes == ()
+
+
+def test_what_was_learned_of_a_shape_moves_with_the_last_episode_that_has_it() -> None:
+    one, two = (replace(about(question, sql), skeleton="S") for question, sql in (("How?", "A"), ("Where?", "B")))
+    old = snapshot(one, two, shaped("skeleton", "S", successes=3), shaped("skeleton", "S", successes=1, bucket="quay"))
+
+    def learned(found: Improved) -> dict[str, object]:
+        return {str(each.body["bucket"]): each.body["successes"] for each in found.snapshot.of_kind("synapse")}
+
+    assert learned(improve(old, Told(moved={"How?": "quay"}))) == {"harbour": 3, "quay": 1}
+    assert learned(improve(old, Told(moved={"How?": "quay", "Where?": "quay"}))) == {"quay": 4}
+    assert learned(improve(old, Told(moved={"How?": "quay", "Where?": "pier"}))) == {"quay": 1}
 
 
 def test_every_rule_is_named_in_its_changes() -> None:
