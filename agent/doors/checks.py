@@ -71,13 +71,13 @@ def forget_matching(app: App, text: str, *, erase: bool, yes: bool, as_json: boo
         if as_json:
             stop(f"This would {_verb(erase)} {len(found)} things; say --yes as well.", USAGE, as_json=True)
         for line in found.lines():
-            typer.echo(line, err=True)
+            typer.echo(rendering.plain(line), err=True)
         typer.confirm(f"{_verb(erase).capitalize()} these {len(found)}?", abort=True, err=True)
     taken = app.checking.matching.forget(found, erase=erase)
     rendering.outcome(taken.outcome, as_json=as_json)
     if not as_json:
         for line in taken.outcome.proof:
-            typer.echo(f"  {line}")
+            typer.echo(f"  {rendering.plain(line)}")
     if not taken.proof.ok:
         raise typer.Exit(GATE_RED)
 
@@ -93,17 +93,20 @@ def show(results: Sequence[Checked], *, as_json: bool) -> None:
         told = {"ok": bool(results) and green == len(results), "green": green, "red": len(results) - green}
         typer.echo(json.dumps({**told, "checks": [_told(one) for one in results]}, ensure_ascii=False))
         return
+    from agent.doors.rendering import plain
+
     width = max((len(one.name) for one in results), default=0)
     for one in results:
         looked = ", ".join(f"{place} {count:,}" for place, count in one.looked.items())
         state = "green" if one.ok else "RED  "
-        typer.echo(f"{state} {one.name:<{width}}  {one.kind}, {one.seconds:.1f} s{f'; {looked}' if looked else ''}")
+        name = plain(one.name)
+        typer.echo(f"{state} {name:<{width}}  {one.kind}, {one.seconds:.1f} s{f'; {looked}' if looked else ''}")
         if one.reason and not one.ok:
-            typer.echo(f"      {one.reason}")
+            typer.echo(f"      {plain(one.reason)}")
         for found in _shown(one):
             if found.line == one.reason:
                 continue  # a fault is its own evidence
-            typer.echo(f"      {found.place}: {' · '.join(part for part in (found.id, found.line) if part)}")
+            typer.echo(f"      {found.place}: {plain(' · '.join(part for part in (found.id, found.line) if part))}")
     typer.echo(f"{green} of {len(results)} checks are green.")
 
 

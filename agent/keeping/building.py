@@ -116,6 +116,8 @@ class Builder:
     def _checked(self, record: Record) -> bool:
         """Whether a record's query gives what it gave when it was verified; True where there is none. Raises _Wrong."""
         try:
+            if "\\u0000" in record.line:
+                raise _Wrong("it holds the sign NUL, which is part of no text and which PostgreSQL does not keep")
             if record.kind == "term":
                 term = term_from(record.body)
                 if term.expression:

@@ -23,6 +23,7 @@ from agent.learning.feedback import asked_alike
 from agent.learning.questions import Pair
 from agent.learning.runs import RunError
 from agent.models.port import ModelError
+from agent.question import QuestionError
 from agent.school import School
 from memory.brain import holding
 from memory.brain.checks import (
@@ -50,7 +51,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Checked", "Checking", "Evidence"]
 
-_UNREACHED = (BrainError, DatabaseError, ModelError, RunError, sqlite3.Error, OSError)
+_UNREACHED = (
+    BrainError,
+    DatabaseError,
+    ModelError,
+    QueryFailed,
+    QueryRejected,
+    QuestionError,
+    RunError,
+    sqlite3.Error,
+    OSError,
+)
 """What keeps a check from looking. Then it is red: nothing is shown."""
 
 
@@ -194,6 +205,7 @@ class _Reader:
     """Reads and runs episodes; a `memory.brain.holding.Contradicting`."""
 
     app: App
+    _results: dict[str, Result | str] = field(default_factory=dict, init=False)
 
     def asked(self, episode: Episode) -> Iterable[Hashable]:
         """Its words, and its masked question with what its literals stand for."""
@@ -218,8 +230,12 @@ class _Reader:
         return f"{told}, or not in the same order" if ordered else told
 
     def _run(self, sql: str) -> Result | str:
-        try:
-            result = self.app.checked_run(sql)
-        except (QueryRejected, QueryFailed) as problem:
-            return str(problem)
-        return result if result.truncated is None else "its result is cut off"
+        """The result of a query, or why there is none; each is run once."""
+        if sql not in self._results:
+            try:
+                result = self.app.checked_run(sql)
+            except (QueryRejected, QueryFailed) as problem:
+                self._results[sql] = str(problem)
+            else:
+                self._results[sql] = result if result.truncated is None else "its result is cut off"
+        return self._results[sql]

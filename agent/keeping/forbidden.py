@@ -160,6 +160,8 @@ class Proof:
                 try:
                     understood = self.app.understand(read_question(text))
                 except QuestionError:
+                    if text in check.questions:
+                        raise
                     continue
                 yield "recall", self._recalled(understood), False
                 yield "prompt", self._sent(understood), False

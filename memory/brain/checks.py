@@ -36,16 +36,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, model_validator
+
+
+def _cell(value: object) -> object:
+    if not isinstance(value, str | int | float | bool):
+        raise ValueError("a value is a text, a number, true or false; give dates as the texts that the database gives")
+    return value
+
 
 Kind = Literal["must_know", "forbidden", "structure", "freshness", "coverage", "contradiction"]
-Cell = str | int | float | bool
-Words = Annotated[str, Field(min_length=1, pattern=r"\S")]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
+Cell = Annotated[str | int | float | bool, PlainValidator(_cell)]
+Words = Annotated[str, Field(min_length=1, max_length=2_000, pattern=r"\S")]
+Name = Annotated[str, Field(max_length=100, pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
 ColumnName = Annotated[str, Field(pattern=r"^[^.]+(?:\.[^.]+)?\.[^.]+$")]
 
 SUFFIX = ".toml"
 """How the name of a file of checks ends."""
+
+_LARGEST = 1_000_000
+"""Bytes of a file above which it holds no checks that a person wrote."""
+
+_OLDEST = 3_650
+"""Days above which nothing would ever be found too old."""
 
 _MOST_LINES = 5
 """Pieces of evidence that are kept of one place."""
@@ -77,6 +90,8 @@ class MustKnow(_Check):
             raise ValueError("rows is empty, so any answer or none would do; give at least one row with a value")
         if self.rows is not None and len({len(row) for row in self.rows}) > 1:
             raise ValueError("the rows have different numbers of values")
+        if any(cell != cell for row in self.rows or () for cell in row):
+            raise ValueError("nan equals nothing, so no answer would do; say NULL with sql")
         return self
 
 
@@ -134,7 +149,7 @@ class Freshness(_Check):
 
     kind: Literal["freshness"]
     current_schema: bool = False
-    days: Annotated[int, Field(ge=1)] | None = None
+    days: Annotated[int, Field(ge=1, le=_OLDEST)] | None = None
 
     @model_validator(mode="after")
     def _expects(self) -> Freshness:
@@ -246,7 +261,7 @@ def read_checks(folder: Path) -> Loaded:
         return Loaded((), (Fault(str(folder), "", f"{folder} cannot be read, so no check is loaded: {trouble}"),))
     files = [path for path in there if path.name.endswith(SUFFIX)]
     checks: list[tuple[str, Any]] = []
-    faults = [Fault(path.name, "", _why_none(path)) for path in there if path not in files]
+    faults = [Fault(_shown(path), "", _why_none(path)) for path in there if path not in files]
     taken: dict[str, str] = {}
     if not files:
         lacking = "holds no *.toml file" if folder.is_dir() else "is no folder"
@@ -256,10 +271,10 @@ def read_checks(folder: Path) -> Loaded:
             if isinstance(read, Fault):
                 faults.append(read)
             elif read.name in taken:
-                faults.append(Fault(file.name, read.name, f"{taken[read.name]} has a check of this name already"))
+                faults.append(Fault(_shown(file), read.name, f"{taken[read.name]} has a check of this name already"))
             else:
-                taken[read.name] = file.name
-                checks.append((file.name, read))
+                taken[read.name] = _shown(file)
+                checks.append((_shown(file), read))
     return Loaded(tuple(checks), tuple(faults))
 
 
@@ -270,17 +285,30 @@ def _why_none(path: Path) -> str:
     return f"only files named *{SUFFIX}, in small letters, are read as checks; name it so, or take it out"
 
 
+def _shown(path: Path) -> str:
+    """The name of a file as text that every terminal takes."""
+    return path.name.encode("utf-8", "backslashreplace").decode()
+
+
 def _read_file(file: Path) -> Iterator[Any]:
+    shown = _shown(file)
     try:
-        told = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as trouble:
-        yield Fault(file.name, "", f"it cannot be read: {trouble}")
+        if not file.is_file():
+            raise OSError("it is no file")
+        if file.stat().st_size > _LARGEST:
+            raise OSError(f"it has more than {_LARGEST:,} bytes")
+        told = tomllib.loads(file.read_text("utf-8-sig"))
+    except RecursionError:
+        yield Fault(shown, "", "it cannot be read: its values are nested too deeply")
+        return
+    except (OSError, ValueError) as trouble:
+        yield Fault(shown, "", f"it cannot be read: {trouble}")
         return
     for key in sorted(told.keys() - {"check"}):
-        yield Fault(file.name, key, "there is no such key; a file holds [[check]] only")
+        yield Fault(shown, key, "there is no such key; a file holds [[check]] only")
     listed = told.get("check")
     if not isinstance(listed, list) or not listed:
-        yield Fault(file.name, "check", "there is no [[check]] in it")
+        yield Fault(shown, "check", "there is no [[check]] in it")
         return
     for number, body in enumerate(listed, start=1):
         name = body.get("name") if isinstance(body, dict) else None
@@ -288,7 +316,7 @@ def _read_file(file: Path) -> Iterator[Any]:
         try:
             yield _CHECK.validate_python(body)
         except ValidationError as trouble:
-            yield from (_fault(file.name, where, dict(one)) for one in trouble.errors(include_url=False))
+            yield from (_fault(shown, where, dict(one)) for one in trouble.errors(include_url=False))
 
 
 def _fault(file: str, where: str, error: dict[str, Any]) -> Fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from itertools import islice
 from memory.brain.checks import Evidence, Forbidden
 from memory.brain.holding import Used
 
-_SPACE = rb"(?:\s|\\[nrt]|\xc2\xa0|\x00)+"
+_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_WIDE = b"|".join(re.escape(sign.encode()) + rb"|(?i:\\u%04x)" % ord(sign) for sign in _SPACES)
+_SPACE = rb"(?:\s|\\[nrt]|\x00|" + _WIDE + rb")+"
 _BETWEEN = rb"(?:\s|\\[nrt]|\xc2\xa0|\\?[\"`\[\]])*"
 _LETTER = rb"[0-9A-Za-z_\x80-\xff]"
 _BEFORE = rb"(?:(?<!" + _LETTER + rb")|(?<=\\[nrt]))"
@@ -20,8 +23,20 @@ _SHORT = 4
 """Letters below which a value is looked for in the bytes of files only in quotes: binary files hold all short words."""
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\w+|[^\w\s\"`\[\]]")
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
+_ALIKE = (
+    "a\u0430\u0251", "c\u0441", "e\u0435", "h\u04bb", "i\u0456\u0131\u0269", "j\u0458", "o\u043e\u03bf",
+    "p\u0440\u03c1", "s\u0455", "x\u0445\u03c7", "y\u0443\u03b3", "v\u03bd\u0475", "w\u051d", "d\u0501", "q\u051b",
+    "l\u04cf", "A\u0410\u0391", "B\u0412\u0392", "C\u0421", "E\u0415\u0395", "H\u041d\u0397", "I\u0406\u0399\u04c0",
+    "J\u0408", "K\u041a\u039a", "M\u041c\u039c", "N\u039d", "O\u041e\u039f", "P\u0420\u03a1", "S\u0405",
+    "T\u0422\u03a4", "X\u0425\u03a7", "Y\u0423\u03a5", "Z\u0396",
+)  # fmt: skip
+"""Latin, Cyrillic and Greek letters that look the same, so that one can stand for another unseen."""
+_LOOKS = {sign: group for group in _ALIKE for sign in group}
+_JOINED = re.compile(r"'\s*\|\|\s*'")
+_HEX = re.compile(r"\b[xX]'((?:[0-9a-fA-F]{2})+)'")
+_CHARS = re.compile(r"\b(?:char|chr)\s*\(\s*(\d{1,7}(?:\s*,\s*\d{1,7})*)\s*\)", re.IGNORECASE)
 _APOSTROPHES = "'\u2018\u2019"
 _QUOTES = '"\u201c\u201d'
 _LINE = 160
@@ -60,8 +75,9 @@ class Needle:
         """Whether a text holds it. A column is looked for in queries only."""
         if self.check.column is not None:
             return self._in_query(text)
-        forms = _forms(_COMMENT.sub(" ", text)) if self.check.sql is not None else ()
-        return any(self.text.search(form.encode("utf-8", "replace")) for form in (*_forms(text), *forms))
+        bare = _COMMENT.sub(" ", text)
+        forms = (form for one in dict.fromkeys((text, bare, said_plainly(bare))) for form in _forms(one))
+        return any(self.text.search(form.encode("utf-8", "replace")) for form in forms)
 
     def in_bytes(self, data: bytes) -> bool:
         """Whether the bytes of a file hold it, as text or as JSON.
@@ -151,6 +167,23 @@ def leaves(content: object) -> Iterator[str]:
             yield from leaves(value)
 
 
+def said_plainly(sql: str) -> str:
+    """A query with the texts that it builds of pieces, of hexadecimal digits or of numbers of letters said as such.
+
+    >>> said_plainly("WHERE a = 'Pi' || 'et' OR a = X'50696574' OR a = CHAR(80, 105)||'et'")
+    "WHERE a = 'Piet' OR a = 'Piet' OR a = 'Piet'"
+    """
+
+    def decoded(found: re.Match[str]) -> str:
+        return "'" + bytes.fromhex(found[1]).decode("utf-8", "replace").replace("'", "''") + "'"
+
+    def lettered(found: re.Match[str]) -> str:
+        codes = (int(code) for code in found[1].split(","))
+        return "'" + "".join(chr(code) for code in codes if code <= sys.maxunicode).replace("'", "''") + "'"
+
+    return _JOINED.sub("", _CHARS.sub(lettered, _HEX.sub(decoded, sql)))
+
+
 def first(count: int, questions: Iterable[str]) -> tuple[str, ...]:
     """The first few different questions."""
     return tuple(islice(dict.fromkeys(questions), count))
@@ -159,7 +192,8 @@ def first(count: int, questions: Iterable[str]) -> tuple[str, ...]:
 def _forms(text: str) -> Iterator[str]:
     composed = unicodedata.normalize("NFKC", text)
     visible = _visible(composed)
-    yield from dict.fromkeys((text, composed, composed.casefold(), visible, visible.casefold()))
+    bare = visible if visible.isascii() else "".join(sign for sign in visible if unicodedata.category(sign) != "Mn")
+    yield from dict.fromkeys((text, composed, composed.casefold(), visible, visible.casefold(), bare))
 
 
 def _visible(text: str) -> str:
@@ -178,6 +212,7 @@ def _said(words: str) -> bytes:
 
 def _letter(character: str) -> bytes:
     ways = {character, character.lower(), character.upper(), character.casefold()}
+    ways |= {other for way in tuple(ways) for other in _LOOKS.get(way, "")}
     ways |= {unicodedata.normalize("NFD", way) for way in ways}
     if character in _APOSTROPHES:
         ways |= {*_APOSTROPHES, "''"}

@@ -16,6 +16,9 @@ VOUCHING = ("gold", "person", "agreement")
 
 _DAY = 86_400.0
 
+_ENOUGH = 100
+"""Contradictions after which no more are looked for: of a thousand answers to one question half a million pairs are."""
+
 Used = Callable[[str], frozenset[tuple[str, str]] | None]
 """Tables and columns that a query uses, in small letters, each table once with `""`; None for no query."""
 
@@ -70,13 +73,15 @@ def _answered(check: Structure, snapshot: Snapshot, buckets: Mapping[str, str]) 
     empty = [one for one in empty if one.id not in held]
     fewest = check.buckets or 1
     if len(wanted) < fewest:
-        empty.append(_too_few(wanted, fewest, check.answered))
+        empty.append(_too_few(wanted, fewest, check.answered, buckets))
     return concluded(check, {"buckets": len(wanted)}, empty)
 
 
-def _too_few(known: Sequence[str], fewest: int, kind: str | None) -> Evidence:
+def _too_few(known: Sequence[str], fewest: int, kind: str | None, buckets: Mapping[str, str]) -> Evidence:
     """Evidence that buckets are missing of which nobody can tell any more that they were there."""
     told = f"{len(known)} are known{f' of the kind {kind}' if kind else ''}; there must be {fewest} at least"
+    if kind and not known:
+        told += f" (kinds that are known: {', '.join(sorted(set(buckets.values()))) or 'none'})"
     return Evidence("buckets", kind or "", told)
 
 
@@ -110,7 +115,7 @@ def coverage(check: Coverage, snapshot: Snapshot, *, buckets: Mapping[str, str])
     reached = len(wanted) - len(short)
     told = f"{reached} of {len(wanted)} buckets have {check.episodes} verified episodes or more"
     if len(wanted) < check.buckets:
-        few = _too_few(wanted, check.buckets, check.of)
+        few = _too_few(wanted, check.buckets, check.of, buckets)
         return concluded(check, {"buckets": len(wanted)}, [few], red=few.line)
     if reached < check.share * len(wanted):
         evidence = [Evidence("buckets", bucket, f"{counted[bucket]} verified episodes") for bucket in short]
@@ -119,7 +124,7 @@ def coverage(check: Coverage, snapshot: Snapshot, *, buckets: Mapping[str, str])
 
 
 def contradiction(check: Contradiction, snapshot: Snapshot, reader: Contradicting) -> Checked:
-    """Every two episodes that ask the same are compared, once for each two queries."""
+    """Every two episodes that ask the same are compared, once for each two queries, until enough is found."""
     alike: dict[Hashable, dict[str, Episode]] = {}
     for episode in snapshot.episodes:
         for asked in reader.asked(episode):
@@ -129,7 +134,7 @@ def contradiction(check: Contradiction, snapshot: Snapshot, reader: Contradictin
     for group in alike.values():
         for one, other in combinations(_in_order(group.values()), 2):
             pair = (str(one.id), str(other.id))
-            if pair not in told:
+            if pair not in told and len(evidence) < _ENOUGH:
                 told[pair] = reader.differ(one.sql, other.sql)
                 if told[pair]:
                     line = f"{one.question} {told[pair]}: {one.sql} / {other.sql}"

@@ -242,6 +242,8 @@ _LISTS = {"tables", "names"}
 _NUMBERS = {"weight", "last_fired"}
 _COUNTS = {"successes", "failures", "since"}
 _MAY_LACK = {"expression"}
+_MOST = {"weight": 1.0, "since": 253_402_300_799, "successes": 2**31 - 1, "failures": 2**31 - 1}
+"""What numbers are at most: a weight, the last second of the year 9999, and what a database takes for a count."""
 
 
 def names_of(record: Record) -> frozenset[str]:
@@ -289,7 +291,7 @@ def _plain(value: Episode | Term | Lesson) -> dict[str, object]:
 def _read_line(line: str, number: int, name: str) -> dict[str, Any]:
     try:
         body = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SnapshotError(f"{name}, line {number}: this is not JSON ({error}).") from error
     if not isinstance(body, dict):
         raise SnapshotError(f"{name}, line {number}: a record is an object in braces.")
@@ -308,13 +310,14 @@ def _checked(kind: RecordKind, body: dict[str, Any], number: int, name: str) -> 
         if word in _LISTS:
             fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
         elif word in _COUNTS:
-            fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST[word]
         elif word in _NUMBERS:
             fits = isinstance(value, int | float) and not isinstance(value, bool)
+            fits = fits and 0 <= value <= _MOST.get(word, 1e300)
         else:
             fits = isinstance(value, str) or (value is None and word in _MAY_LACK)
         if not fits:
-            raise SnapshotError(f"{name}, line {number}: {word} cannot be {value!r}.")
+            raise SnapshotError(f"{name}, line {number}: {word} cannot be {value!r:.80}.")
     if kind == "term" and not body["names"]:
         raise SnapshotError(f"{name}, line {number}: a term needs a name.")
     record = Record(kind, body)

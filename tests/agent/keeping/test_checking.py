@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,72 @@ def test_faults_come_first_and_one_check_can_be_run_alone(app: App, checks: Path
     (checks / "b.toml").unlink()
     [missing] = app.checking.test(checks, only="d")
     assert not missing.ok and "no check of this name" in missing.reason
+
+
+def test_what_cannot_be_asked_run_or_found_is_red_by_name_and_the_checks_beside_it_run(app: App, checks: Path) -> None:
+    """Careless and hostile checks: each is red with its reason, and none ends the others."""
+    unseen, long = "\\u200b", "boats " * 300
+    told = ran(
+        app,
+        checks,
+        knows("unseen", unseen, "rows = [[8]]")
+        + knows("writes", "Delete all boats", "rows = [[64]]")
+        + knows("drops", VEERE, 'sql = "DROP TABLE Boats"')
+        + knows("no-table", VEERE, 'sql = "SELECT COUNT(*) FROM Ships"')
+        + knows("only-a-remark", VEERE, 'sql = "-- how many"')
+        + knows("nothing", VEERE, "sql = \"SELECT Name FROM Boats WHERE Harbour = 'nowhere'\"")
+        + knows("endless", VEERE, 'sql = "SELECT COUNT(*) FROM Boats a, Boats b, Boats c, Boats d, Boats e, Boats f"')
+        + knows("elsewhere", long, "rows = [[8]]")
+        + f"""
+[[check]]
+kind = "forbidden"
+name = "unseen-question"
+text = "Piet Hein"
+questions = ["{unseen}"]
+[[check]]
+kind = "structure"
+name = "no-such-table"
+never_joined = ["Boats", "Harbours"]
+[[check]]
+kind = "structure"
+name = "no-such-kind"
+answered = "counting"
+[[check]]
+kind = "structure"
+name = "a-star-is-no-column"
+never_selected = ["Boats.*"]
+[[check]]
+kind = "coverage"
+name = "nobody-vouches"
+share = 0.000001
+verifiers = ["golden"]
+[[check]]
+kind = "coverage"
+name = "too-many"
+share = 1.0
+buckets = {10**30}
+[[check]]
+kind = "coverage"
+name = "no-such-kind-either"
+share = 1.0
+of = "Count"
+"""
+        + knows("known", VEERE, "rows = [[8]]"),
+    )
+    assert [name for name, one in told.items() if one.ok] == ["known"], told
+    assert all(one.reason or one.evidence for one in told.values())
+    assert "question is empty" in told["unseen"].reason and "question is empty" in told["unseen-question"].reason
+    assert "no harbours" in told["no-such-table"].reason and "no boats.*" in told["a-star-is-no-column"].reason
+    assert "count" in told["no-such-kind"].evidence[0].line and "count" in told["no-such-kind-either"].reason
+
+
+def test_a_thousand_answers_to_one_question_are_red_soon(app: App, checks: Path) -> None:
+    known = app.ledger.episodes()[0]
+    with app.ledger.transaction() as entry:
+        for number in range(300):
+            entry.remember(replace(known, sql=f"SELECT {number}"))
+    [told] = ran(app, checks, '[[check]]\nkind = "contradiction"\nname = "agreed"').values()
+    assert not told.ok and told.looked["pairs"] <= 200 and "episodes (100)" in told.reason
 
 
 def test_a_forbidden_column_that_the_database_does_not_have_is_red(app: App, checks: Path) -> None:

@@ -208,6 +208,7 @@ def test_what_does_not_hold_is_refused_by_name_and_the_rest_is_taken(settings: S
         bad = {
             "it runs no longer": replace(one, question="Gone?", masked="a", sql="SELECT Draught FROM Boats"),
             "it writes": replace(one, question="Drop?", masked="b", sql="DELETE FROM Boats"),
+            "a database takes no such sign": replace(one, question="NUL?", masked="d", batch="a\0b"),
             "no dataset has such a name": replace(one, question="Where?", masked="c", bucket="../x"),
         }
         records = [*good.records.values(), *(of_episode(episode, 1) for episode in bad.values())]
@@ -217,7 +218,7 @@ def test_what_does_not_hold_is_refused_by_name_and_the_rest_is_taken(settings: S
     with open_app(replace(settings, brain=str(tmp_path / "other"))) as app:
         done = app.versions.build(app.versions.plan(file))
         named = {refused.name.partition(" ")[2]: refused.reason for refused in done.plan.refused}
-        assert named.keys() == {"Gone?", "Drop?", "Where?", "term length"}
+        assert named.keys() == {"Gone?", "Drop?", "Where?", "NUL?", "term length"}
         assert "no bucket" in named["Where?"] and "does not run" in named["Drop?"] and "hold" in named["term length"]
         assert set(app.versions.live.episodes) == set(good.episodes) and not done.same
         assert not app.ledger.outbox(), "nothing that Cognee cannot take is queued"

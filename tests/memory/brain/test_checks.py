@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,26 @@ HEAD = '[[check]]\nname = "x"\nkind = '
         (HEAD + '"structure"\nnever_selected = ["A.b"]\nbuckets = 1', "x", "buckets goes with answered"),
         (HEAD + '"contradiction"\nsql = "SELECT 1"', "x.sql", "no such key"),
         (HEAD + '"must-know"\nquestion = "q?"\nrows = [[1]]', "x.kind", "must be one of"),
+        (HEAD + '"must_know"\nquestion = "q?"\nrows = [[nan]]', "x", "nan equals nothing"),
+        (HEAD + '"must_know"\nquestion = "q?"\nrows = [[1997-01-01]]', "x.rows.0.0", "dates"),
+        (HEAD + '"must_know"\nquestion = ["q?"]\nrows = [[1]]', "x.question", "string"),
+        (HEAD + '"forbidden"\ntext = 5', "x.text", "string"),
+        (HEAD + f'"forbidden"\ntext = "{"e" * 2001}"', "x.text", "at most 2000"),
+        (HEAD + '"forbidden"\nvalue = "\\u200b\\u00ad"', "x", "letter"),
+        (HEAD + '"forbidden"\ntext = "a"\nquestions = [" "]', "x.questions.0", ""),
+        (HEAD + '"forbidden"\ncolumn = "a.b.c.d"', "x.column", ""),
+        (HEAD + '"structure"\nnever_joined = "A, B"', "x.never_joined", "list"),
+        (HEAD + '"structure"\nanswered = ["count"]', "x.answered", "string"),
+        (HEAD + '"freshness"\ndays = 3651', "x.days", "3650"),
+        (HEAD + f'"freshness"\ndays = {10**30}', "x.days", "3650"),
+        (HEAD + '"freshness"\ndays = 1.5', "x.days", "integer"),
+        (HEAD + '"freshness"\ndays = 2026-12-01', "x.days", "integer"),
+        (HEAD + '"freshness"\ncurrent_schema = 1', "x.current_schema", "boolean"),
+        (HEAD + '"coverage"\nshare = nan', "x.share", ""),
+        (HEAD + '"coverage"\nshare = -0.5', "x.share", ""),
+        (HEAD + '"coverage"\nshare = "90%"', "x.share", "number"),
+        (f'[[check]]\nkind = "contradiction"\nname = "{"x" * 101}"', f"{'x' * 101}.name", "at most 100"),
+        ('[[check]]\nkind = "contradiction"\nname = "\u0445"', "\u0445.name", ""),
         ('[[check]]\nname = "x"', "x.kind", "must be one of"),
         ('[[check]]\nkind = "contradiction"', "check 1.name", "required"),
         ('[[check]]\nkind = "contradiction"\nname = "A Name"', "A Name.name", ""),
@@ -179,6 +200,39 @@ HEAD = '[[check]]\nname = "x"\nkind = '
 def test_what_checks_nothing_is_a_fault_that_names_the_key(tmp_path: Path, text: str, key: str, word: str) -> None:
     faults = read(tmp_path, text)
     assert [name for name, _ in faults] == [key] and word in faults[0][1], faults
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        pytest.param(b"check = " + b"[" * 100_000, "", id="nested without end"),
+        pytest.param(b"check = " + b"9" * 10_000, "digits", id="a number that nobody reads"),
+        pytest.param(b"#" * 1_000_001, "1,000,000 bytes", id="a very large file"),
+        pytest.param("[[check]]".encode("utf-16"), "", id="another encoding"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_toml_is_a_fault_that_says_why(tmp_path: Path, data: bytes, word: str) -> None:
+    (tmp_path / "a.toml").write_bytes(data)
+    [fault] = read_checks(tmp_path).faults
+    assert fault.file == "a.toml" and fault.text.startswith("it cannot be read: ") and word in fault.text, fault
+
+
+def test_what_is_no_file_is_not_waited_for_and_a_name_in_no_encoding_can_be_said(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.toml")
+    (tmp_path / "b.toml").symlink_to("b.toml")
+    odd = os.path.join(os.fsencode(tmp_path), b"c\xff")
+    for name in (odd, odd + b".toml"):
+        with open(name, "w") as file:
+            file.write("[[check]]")
+    faults = read_checks(tmp_path).faults
+    assert {fault.file for fault in faults} == {"a.toml", "b.toml", "c\\udcff", "c\\udcff.toml"}
+    assert all(f"{faulty(fault)}".encode() for fault in faults)
+
+
+def test_the_mark_that_an_editor_puts_before_a_text_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("\ufeff" + GOOD.replace("\n", "\r\n"), "utf-8")
+    loaded = read_checks(tmp_path)
+    assert not loaded.faults and len(loaded.checks) == 7
 
 
 def test_a_fault_does_not_hide_the_checks_beside_it(tmp_path: Path) -> None:

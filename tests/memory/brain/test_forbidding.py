@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -37,6 +38,15 @@ def needle(**what: str) -> Needle:
         ("text", "Piet H\u200bein", "who is Piet Hein?"),
         ("value", "Piet", "WHERE Name = '\u200bPiet'"),
         ("sql", "DELETE FROM Boats", "delete /* all */ from -- of them\n boats"),
+        ("text", "Piet Hein", "who is \u0420i\u0435t He\u0456n?"),
+        ("text", "\u041c\u043e\u0441\u043a\u0432\u0430", "in M\u043ec\u043a\u0432a"),
+        ("text", "Piet Hein", "who is P\u0336i\u0336e\u0336t\u0336 Hein?"),
+        ("text", "Piet Hein", "Piet\u2003Hein, Piet\u3000Hein"),
+        ("text", "Piet Hein", "\uff30\uff49\uff45\uff54 \uff28\uff45\uff49\uff4e"),
+        ("text", "Piet Hein", "WHERE Name = 'Pi' || 'et' || ' Hein'"),
+        ("value", "Piet", "WHERE Name = X'50696574'"),
+        ("value", "Piet", "WHERE Name = char(80, 105)||'et'"),
+        ("sql", "Name = 'Piet'", "WHERE Name = 'P' /* oh */ || 'iet'"),
         ("text", "Straße", "in der STRASSE"),
         ("text", "STRASSE", "in der Straße"),
         ("text", "Café", "the Cafe\u0301 there"),
@@ -63,6 +73,9 @@ def test_it_is_found_in_any_writing(kind: str, what: str, text: str) -> None:
         ("text", "Rio de Janeiro", "Rio Grande de Janeiro"),
         ("value", "1024", "WHERE OrderID = 10248"),
         ("value", "Lin", "WHERE Town = 'Linz'"),
+        ("value", "Piet", "WHERE a = 'Pi' AND b = 'et'"),
+        ("value", "ab", "WHERE a = 'a' || ' ' || 'b'"),
+        ("sql", "DELETE FROM Boats", "delete /* from boats, without an end"),
         ("sql", "JOIN Orders", "JOIN OrdersOld ON 1"),
         ("sql", "Quantity * UnitPrice", "UnitPrice * Quantity"),
         ("column", "Staff.HomePhone", "SELECT b.HomePhone FROM Boats b"),
@@ -79,6 +92,8 @@ def test_what_is_something_else_is_not(kind: str, what: str, text: str) -> None:
     [
         ("text", "Müller \u2013 Söhne", "bei MÜLLER \u2013 SÖHNE"),
         ("text", "two words", "two\nwords"),
+        ("text", "two words", "two\u2003words"),
+        ("text", "two words", "tw\u043e words"),
         ("value", "Köln", 'in "Köln"'),
         ("value", "DE", "WHERE c = 'DE'"),
         ("sql", 'FROM "Daily Sales"', 'SELECT 1 FROM "Daily Sales"'),
@@ -111,6 +126,16 @@ def test_the_expression_of_a_term_uses_a_column_as_a_query_does(ledger: Ledger) 
     looked, evidence = found_in("glossary", terms(ledger), needle(column="Staff.HomePhone"))
     assert looked == 2 and len(evidence) == 1 and "HomePhone" in evidence[0].line
     assert not found_in("glossary", terms(ledger), needle(column="Boats.HomePhone"))[1]
+
+
+def test_a_text_that_is_made_to_take_long_does_not() -> None:
+    """Ended by an alarm where it does: each of these once took time by the square of its length, or could."""
+    signal.alarm(60)
+    for text in ("/*" * 200_000, "--" * 200_000, "'" * 200_000, "' " * 100_000, "' ||" * 100_000, "X'0" * 100_000):
+        for one in (needle(sql="DELETE FROM Boats"), needle(text="a b c d e f g"), needle(value="O'Hara")):
+            assert not one.in_text(text) and not one.in_bytes(text.encode())
+    assert not needle(text="a b").in_bytes(b"a" + b" \x00\\n" * 100_000)
+    signal.alarm(0)
 
 
 def test_leaves_give_every_text_however_deep() -> None:

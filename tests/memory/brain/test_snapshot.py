@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import UUID
 
 import pytest
@@ -251,6 +252,33 @@ def test_a_broken_file_is_refused_with_the_line(text: str, told: str) -> None:
         from_text(text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "word", "value"),
+    [
+        ("episode", "since", -1),
+        ("episode", "since", 10**12),
+        ("episode", "since", 10**400),
+        ("episode", "since", 1.5),
+        ("synapse", "weight", 1.01),
+        ("synapse", "weight", -0.5),
+        ("synapse", "weight", float("nan")),
+        ("synapse", "last_fired", float("inf")),
+        ("synapse", "successes", 2**31),
+        ("synapse", "failures", 10**30),
+        ("synapse", "failures", True),
+    ],
+)
+def test_a_number_that_no_brain_holds_is_refused_with_the_line(kind: str, word: str, value: object) -> None:
+    one = episode_about("boats")
+    body = {"bucket": "b", "kind": "count", "tables": [], "target_kind": "episode", "target": str(one.id)}
+    weight = Record("synapse", {**body, "weight": 0.5, "successes": 1, "failures": 0, "last_fired": 1.0})
+    head, *lines = to_text(Snapshot.of("harbour", [of_episode(one, 1), weight])).splitlines()
+    told = [json.loads(line) for line in lines]
+    changed = [{**line, word: value} if line["record"] == kind else line for line in told]
+    with pytest.raises(SnapshotError, match=f"line [23]: {word} cannot be "):
+        from_text("\n".join([head, *map(json.dumps, changed)]), edited=True)
+
+
 def test_a_file_that_has_an_episode_and_says_it_is_gone_is_refused() -> None:
     yachts = of_episode(episode_about("yachts"), 1)
     text = to_text(Snapshot.of("harbour", [yachts], gone={yachts.key[1]: "forgotten"}))
@@ -294,7 +322,7 @@ EPISODES = st.builds(
     TEXT,
     TEXT,
     st.sampled_from(["gold", "person"]),
-    st.integers(0, 2**40),
+    st.integers(0, 253_402_300_799),
 )
 SYNAPSES = st.builds(
     lambda target, weight, count: Record(
