@@ -44,7 +44,7 @@ _ORDER_ONLY = re.compile(
 _LIST_WORD = re.compile(
     r"(?:a|an|all|also|along|amount|amounts|and|are|as|be|both|code|codes|count|do|each|enough|every|figures?|for|"
     r"full|give|how|i|id|ids|in|is|it|its|just|list|many|me|money|much|name|names|need|no|nos|number|numbers|of|"
-    r"on|one|only|our|please|pls|plus|respective|show|sum|that|the|their|them|there|they|to|together|total|"
+    r"on|one|only|our|place|please|pls|plus|position|rank|ranks|respective|show|sum|that|the|their|them|there|they|to|together|total|"
     r"totals|value|want|we|well|will|with|would|you|suffice)\Z",
     re.IGNORECASE,
 )
@@ -67,6 +67,15 @@ _PLAIN_ASKED = re.compile(r"\b(?:names?|numbers?|ids?|codes?)\b", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|for)\s+(?:(?:the|our|all|every|each|any|a|an)\s+)*\Z", re.IGNORECASE)
 _NAME = re.compile(r"names?", re.IGNORECASE)
 _WHICH = re.compile(r"\b(?:which|what|the|name|list|show|give(?: me)?|find)\s+\Z", re.IGNORECASE)
+_THAT_HAVE = re.compile(
+    r"[^.?!:;]{0,40}\b(?:that|which|who)\s+(?:have|had|has|got)\s+(?:one|any|some)\b", re.IGNORECASE
+)
+_WHICH_ARE = re.compile(
+    r"\A(\W*(?:which|what)\s+(?:\w+\s+){1,2}?)(?:is|are|was|were)\s+(?:(?:currently|still|now|already)\s+)?",
+    re.IGNORECASE,
+)
+_OTHER_THAN = re.compile(r"\b(?:other than|except|outside)\b", re.IGNORECASE)
+_DAYS = re.compile(r"\W*(?:days?|dates?)\b", re.IGNORECASE)
 _DISTINCT = re.compile(r"\b(?:different|distinct|unique|separate)\b", re.IGNORECASE)
 _GIVEN_NAMES = re.compile(r"first|last|given|family|sur|fore|middle", re.IGNORECASE)
 _KEY_ASKED = re.compile(r"\b(?:numbers?|nos?|ids?|codes?)\b", re.IGNORECASE)
@@ -149,7 +158,11 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         elif link.role in ("measure", "aggregate") and expression:
             measures.append(canonical(expression, dialect))
         elif link.role == "amount" and link.table and link.column:
-            measures.append(canonical(qualified(link.table, link.column, dialect), dialect))
+            name = qualified(link.table, link.column, dialect)
+            if _has_any(link, grounding):
+                conditions.append(canonical(f"{name} > 0", dialect))
+            if not _is_said_of_rows(link, grounding):
+                measures.append(canonical(name, dialect))
         elif _is_rows(link, single):
             if link.table and not _is_named(link, grounding, lexicon) and not qualifies(link, grounding):
                 things.append(Thing(link.table))
@@ -158,7 +171,11 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
             things.append(Thing(link.table, None if named else link.column))
     asked = _rows_asked(numbers, grounding)
     return Said(
-        tuple(one for one in dict.fromkeys(things) if not _says_where(one, values, grounding)),
+        tuple(
+            one
+            for one in dict.fromkeys(things)
+            if not _says_where(one, values, grounding) and not _says_when(one, grounding, lexicon)
+        ),
         tuple(dict.fromkeys(measures)),
         tuple(dict.fromkeys(conditions)),
         _once_each(values),
@@ -166,11 +183,28 @@ def said(grounding: Grounding, lexicon: Lexicon) -> Said:
         int(asked.value) if asked is not None and asked.value is not None else grounding.limit,
         asked,
         frozenset(name for name, pattern in _AGGREGATES if _is_asked(pattern, grounding)),
-        _counted_apart(grounding),
+        _counted_apart(grounding) or _counted_values(grounding, lexicon),
         grain_of(grounding.question),
         *_shown(grounding, lexicon, single),
         patterns=found,
     )
+
+
+def _has_any(link: Link, grounding: Grounding) -> bool:
+    """Whether only rows with some of an amount are meant: the discount of `those that have one`."""
+    rest = grounding.question[link.end :]
+    behind = _THAT_HAVE.match(rest)
+    other = [
+        k for k in grounding.chosen if behind and link.end < k.start < link.end + behind.end() and k.role == "amount"
+    ]
+    return (behind is not None and not other) or _is_said_of_rows(link, grounding)
+
+
+def _is_said_of_rows(link: Link, grounding: Grounding) -> bool:
+    """Whether an amount is what rows are: the `on order` of `which goods are on order`."""
+    match = _WHICH_ARE.match(grounding.question)
+    at = {match.end(), match.end(1)} if match else set()
+    return link.start in at and not grounding.comparisons
 
 
 def _is_asked(aggregate: re.Pattern[str], grounding: Grounding) -> bool:
@@ -208,10 +242,39 @@ def _rows_asked(numbers: Iterable[Link], grounding: Grounding) -> Link | None:
 def _counted_apart(grounding: Grounding) -> Thing | None:
     """What stands behind `different`."""
     match = _DISTINCT.search(grounding.question)
+    if match and _DAYS.match(grounding.question, match.end()) and grounding.date_column is not None:
+        return Thing(*grounding.date_column)
     for link in grounding.chosen if match else ():
         if match and link.start >= match.end() and link.table and link.kind in ("table", "column", "term"):
             rows = link.kind == "table" or link.role == "entity" or link.column is None
             return Thing(link.table, None if rows else link.column)
+    return None
+
+
+def _counted_values(grounding: Grounding, lexicon: Lexicon) -> Thing | None:
+    """The column whose values are counted, each once: `how many countries`, `at least 15 countries`."""
+    keys = {(table, column) for table, columns in lexicon.primary_keys.items() for column in columns}
+    ends = [sign.end for sign in grounding.comparisons]
+    for link in grounding.chosen:
+        if link.kind not in ("column", "term") or link.role in (
+            "entity",
+            "condition",
+            "measure",
+            "amount",
+            "aggregate",
+        ):
+            continue
+        home = (link.table or "", link.column or "")
+        if (
+            link.verb
+            or not _is_many(link)
+            or home in keys | lexicon.amounts
+            or link.column in display(home[0], lexicon)
+        ):
+            continue
+        counted = any(0 <= link.start - end <= 1 for end in ends)
+        if counted or _COUNTED.search(grounding.question[: link.start]):
+            return Thing(*home)
     return None
 
 
@@ -226,7 +289,11 @@ def _shown(grounding: Grounding, lexicon: Lexicon, single: frozenset[str]) -> tu
         stretch = (at, len(question))
     if stretch is not None:
         # A name of rows that no word names may be the name of anything.
-        sure = head is not None or not any(_NAME.fullmatch(word[0]) for word in _WORD.finditer(question, *stretch))
+        named = [(k.start, k.end) for k in grounding.chosen if k.table and not _NAME.fullmatch(k.text)]
+        sure = head is not None or not any(
+            _NAME.fullmatch(word[0]) and not any(start <= word.start() < end for start, end in named)
+            for word in _WORD.finditer(question, *stretch)
+        )
         asked = _listed(grounding, lexicon, single, head, *stretch)
         if head is not None and head.table and head.end <= stretch[0] and _WITH_ITS.match(question, stretch[0]):
             asked = (*((head.table, column) for column in display(head.table, lexicon)), *asked)
@@ -513,10 +580,22 @@ def _says_where(thing: Thing, values: Iterable[Link], grounding: Grounding) -> b
         for link in grounding.chosen:
             if (link.table, link.column) == (thing.table, thing.column) and link.kind in ("column", "term"):
                 first, last = (link, value) if link.end <= value.start else (value, link)
-                gap = grounding.question[first.end : last.start]
+                gap = _OTHER_THAN.sub("", grounding.question[first.end : last.start])
                 if first.end <= last.start and len(gap.split()) <= _FEW_WORDS:
                     return True
     return False
+
+
+def _says_when(thing: Thing, grounding: Grounding, lexicon: Lexicon) -> bool:
+    """Whether a column only says of what the time behind it is: the `order date` of `with an order date in 1998`."""
+    if not any((date.table, date.column) == (thing.table, thing.column) for date in lexicon.date_columns):
+        return False
+    links = [k for k in grounding.chosen if (k.table, k.column) == (thing.table, thing.column)]
+    starts = [period.start for period in grounding.periods]
+    return bool(links) and all(
+        any(link.end <= at and len(grounding.question[link.end : at].split()) <= _FEW_WORDS for at in starts)
+        for link in links
+    )
 
 
 def qualifies(link: Link, grounding: Grounding) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from agent.database.dialects import dialect as read_dialect
 from agent.drafting.adapting.calls import aggregates, call, calls, counts_rows, is_call
-from agent.drafting.adapting.work import Misfit, Work, column_of, key_to, matching, parsed
+from agent.drafting.adapting.sources import denied
+from agent.drafting.adapting.work import Filter, Misfit, Work, column_of, key_to, matching, parsed
 from agent.drafting.saying import Thing
 
 _HOW_MANY = re.compile(r"\b(?:how many|number of|count of|most|fewest|more|fewer)\s+\Z", re.IGNORECASE)
@@ -22,6 +24,8 @@ def fit_amounts(work: Work) -> None:
     """Put the amounts that the question names in the place of those of the old one."""
     old = [one for one in work.old.measures if one not in work.new.measures]
     new = [one for one in work.new.measures if one not in work.old.measures and one != work.spent]
+    if _deny_amount(work, new):
+        return
     if not new:
         used = [one for one in old if matching(work, one)]
         if len(used) == 1 and _count_rows(work, used[0]):
@@ -36,12 +40,40 @@ def fit_amounts(work: Work) -> None:
         for before, after in zip(old, new, strict=True):
             _swap(work, before, after)
         return
-    if not old and len(new) == 1 and counts:
+    counted = _counted_cases(work)
+    if not old and len(new) == 1 and (counts or counted) and not (counted and any(aggregates(parsed(work, new[0])))):
         for count in counts:
             _replace(count, summed(work, new[0]))
+        for one in counted:
+            one.replace(parsed(work, new[0]))
         work.bend(0.6, f"COUNT(*) became {new[0]}")
         return
     work.bend(1.2)
+
+
+def _counted_cases(work: Work) -> list[exp.Expr]:
+    """Each 1 that `SUM(CASE WHEN … THEN 1 ELSE 0 END)` adds up to count rows."""
+    return [
+        branch.args["true"]
+        for call in calls(work.tree, "SUM")
+        for case in call.expressions
+        if isinstance(case, exp.Case)
+        for branch in case.args["ifs"]
+        if isinstance(branch.args["true"], exp.Literal) and branch.args["true"].name == "1"
+    ]
+
+
+def _deny_amount(work: Work, new: Sequence[str]) -> bool:
+    """Let what is lacking be rows that have some of an amount: `never gave a discount`, `not a unit on order`."""
+    scopes = denied(work)
+    if work.asked.intent.kind != "missing" or len(new) != 1 or len(scopes) != 1 or work.new.numbers or work.new.grain:
+        return False
+    if work.old.measures or work.new.aggregates or not isinstance(parsed(work, new[0]), exp.Column):
+        return False
+    work.spent = new[0]
+    work.thresholds.append(Filter(f"{new[0]} > 0", (), scopes[0]))
+    work.bend(0.3, f"lacks any {new[0]}")
+    return True
 
 
 def _unnamed(work: Work) -> str | None:
@@ -114,7 +146,7 @@ def _swap(work: Work, before: str, after: str) -> None:
             _replace(node, summed(work, after))
         else:
             _replace(node, fresh.copy())
-            _turn_aggregate(work, around)
+            _turn_aggregate(work, around, additive=isinstance(fresh, exp.Binary))
     work.bend(0.25, f"{before} became {after}")
 
 
@@ -182,9 +214,14 @@ def fit_aggregate(work: Work) -> None:
         work.bend(-0.1, "the average was taken" if now else "the sum was taken")
 
 
-def _turn_aggregate(work: Work, node: exp.Expr | None) -> None:
-    """AVG for SUM and the other way round, where the words say so."""
+def _turn_aggregate(work: Work, node: exp.Expr | None, *, additive: bool) -> None:
+    """AVG for SUM and the other way round, where the words say so; what is worked out of each row is added up."""
     then, now = work.old.aggregates & {"AVG", "SUM"}, work.new.aggregates & {"AVG", "SUM"}
+    if additive and then == {"AVG"} and not now:
+        now = frozenset({"SUM"})
+    if isinstance(node, exp.If):
+        case = node.parent
+        node = case.parent if case is not None else None
     if len(then) == len(now) == 1 and then != now and node is not None and is_call(node, "SUM", "AVG"):
         node.set("this", "AVG" if "AVG" in now else "SUM")
         work.bend(0.3)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from sqlglot import exp
 
+from agent.drafting.adapting.calls import is_call
 from agent.drafting.adapting.explaining import shares_its_spot
 from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used, wholes_of
 from agent.drafting.adapting.work import (
@@ -15,6 +16,7 @@ from agent.drafting.adapting.work import (
     Held,
     Misfit,
     Work,
+    home_of,
     links_of,
     matching,
     parsed,
@@ -24,8 +26,8 @@ from agent.drafting.adapting.work import (
 from agent.drafting.literals import Column, slot_links
 from agent.drafting.saying import canonical
 from agent.drafting.times import as_text, forms, split_clock, time_of, written
-from agent.linked import Link
-from agent.periods import filter_sql, grouping_sql
+from agent.linked import Grounding, Link
+from agent.periods import Period, filter_sql, grouping_sql
 
 
 def fit_times(work: Work) -> list[Filter]:
@@ -34,15 +36,15 @@ def fit_times(work: Work) -> list[Filter]:
     Times that stand in the shape itself, as in a CASE, are replaced one for one.
     """
     held = [one for one in work.held if time_of(one.link.kind, one.link.value or "") is not None]
-    periods = list(work.now.periods)
+    periods = _narrow(work.now.periods)
     free = [one for one in held if one.spot is not None and not shares_its_spot(work, one)]
     fixed = [one for one in held if one not in free]
-    links = [link for link in slot_links(work.now) if time_of(link.kind, link.value or "") is not None]
+    links = _times(work.now)
     column = _date_column(work, [*free, *fixed])
     if fixed:
         order = links_of(held)
         if len(order) != len(links):
-            order = [link for link in slot_links(work.then) if time_of(link.kind, link.value or "") is not None]
+            order = [next((o for o in links_of(held) if o.value == t.value), t) for t in _times(work.then)]
         if len(order) != len(links):
             raise Misfit
         turned: set[int] = set()
@@ -86,6 +88,25 @@ def fit_times(work: Work) -> list[Filter]:
     either = Either(f"({' OR '.join(f'({part})' for part in parts)})", parts, tuple(p.start for p in periods))
     work.either.append(either)
     return [Filter(either.sql, (column[0],), where)]
+
+
+def _times(grounding: Grounding) -> list[Link]:
+    """The times of a question, each where it is named first."""
+    links = [link for link in slot_links(grounding) if time_of(link.kind, link.value or "") is not None]
+    return list({(link.kind, link.value): link for link in reversed(links)}.values())[::-1]
+
+
+def _narrow(periods: Sequence[Period]) -> list[Period]:
+    """Each period once, without an open one that has another in it: the `since January 1997` of figures for 1997."""
+
+    def holds(one: Period, other: Period) -> bool:
+        if one.month is not None or other.month is not None or (one.since, one.until) == (other.since, other.until):
+            return False
+        starts = one.since is None or (other.since is not None and one.since <= other.since)
+        return starts and (one.until is None or (other.until is not None and other.until <= one.until))
+
+    once = list({(one.since, one.until, one.month): one for one in reversed(periods)}.values())[::-1]
+    return [one for one in once if one.until is not None or not any(holds(one, other) for other in once)]
 
 
 def _shares_and_wholes(work: Work, column: Column) -> list[exp.Select]:
@@ -160,10 +181,11 @@ def fit_grain(work: Work) -> None:
         if not (_add_grain(work, now) if now is not None else _drop_grain(work, then)):
             work.bend(1.0)
         return
-    column = work.then.date_column
-    if column is None:
+    columns = [one for one in (work.then.date_column, work.now.date_column) if one is not None]
+    if not columns:
         raise Misfit
-    found = matching(work, canonical(grouping_sql(then, *column, work.dialect), work.dialect))
+    of = {one: matching(work, canonical(grouping_sql(then, *one, work.dialect), work.dialect)) for one in columns}
+    column, found = next(((one, nodes) for one, nodes in of.items() if nodes), (columns[0], []))
     if not found:
         work.bend(0.8)
         return
@@ -172,8 +194,19 @@ def fit_grain(work: Work) -> None:
     work.bend(0.2, f"{then} became {now}")
 
 
+def _shows_day(work: Work) -> bool:
+    """Whether the query shows a day as it is, or the first or last one: what `on which day` asks for."""
+    dates = {(date.table, date.column) for date in work.lexicon.date_columns}
+    scope = work.tree
+    shown = [one.unalias() for one in scope.expressions] if isinstance(scope, exp.Select) else []
+    ends = [inner for one in shown if is_call(one, "MIN", "MAX") for inner in one.expressions]
+    return any(home_of(one) in dates for one in (*shown, *ends))
+
+
 def _add_grain(work: Work, grain: str) -> bool:
     """Part figures by months or years, before what they are parted by already."""
+    if grain == "day" and _shows_day(work):
+        return True
     scope, column = work.tree, work.now.date_column or work.then.date_column
     if not isinstance(scope, exp.Select) or column is None or work.new.limit is not None or not has_aggregates(scope):
         return False

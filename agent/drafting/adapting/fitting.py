@@ -18,12 +18,21 @@ from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
 from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_values, fit_words, put_in
 from agent.drafting.adapting.halves import fit_halves, read_own_tables
-from agent.drafting.adapting.numbers import check_numbers, fit_numbers
+from agent.drafting.adapting.numbers import check_numbers, fit_factor, fit_numbers
 from agent.drafting.adapting.parting import fit_names_shown, show_referred
 from agent.drafting.adapting.reshaping import fit_ends, fit_shape
-from agent.drafting.adapting.rows import fit_direction, fit_limit, fit_offset
+from agent.drafting.adapting.rows import fit_direction, fit_limit, fit_offset, fit_order
 from agent.drafting.adapting.showing import fit_shown
-from agent.drafting.adapting.sources import drop_unused, show_each_once, tables_used
+from agent.drafting.adapting.sources import (
+    complete_groups,
+    denied,
+    drop_unused,
+    loose_columns,
+    show_each_once,
+    sources_of,
+    sources_of_top,
+    tables_used,
+)
 from agent.drafting.adapting.things import fit_things
 from agent.drafting.adapting.work import Misfit, Remembered, Work
 from agent.drafting.joining import joined, unjoined
@@ -70,12 +79,15 @@ def adapt(known: Remembered, asked: Understood, *, lexicon: Lexicon, speaks: Sai
 
 
 def _adapted(work: Work) -> Adapted:
-    used = {id(scope): tables_used(work, scope) for scope in work.tree.find_all(exp.Select)}
+    scopes = list(work.tree.find_all(exp.Select))
+    used = {id(scope): tables_used(work, scope) for scope in scopes}
+    ungrouped = {id(scope): loose_columns(work, scope) for scope in scopes}
     _check_kind(work)
     work.held = explain(work)
     fit_limit(work)
     fit_offset(work)
     fit_direction(work)
+    fit_factor(work)
     fit_numbers(work)
     fit_words(work)
     wanted = [*fit_values(work), *fit_patterns(work), *fit_times(work), *fit_conditions(work)]
@@ -91,6 +103,8 @@ def _adapted(work: Work) -> Adapted:
     fit_ends(work)
     fit_shape(work)
     fit_shown(work)
+    complete_groups(work, ungrouped)
+    fit_order(work)
     drop_unused(work, used)
     show_each_once(work, used)
     fit_halves(work)
@@ -100,6 +114,10 @@ def _adapted(work: Work) -> Adapted:
         if node.this == node.expression:
             # What told the two sides apart is gone.
             raise Misfit
+    for scope in denied(work):
+        if _is_whole(work, scope):
+            # No row of a table lacks itself.
+            raise Misfit
     whole = joined(work.tree, lexicon=work.lexicon)
     if whole is None:
         raise Misfit
@@ -107,6 +125,17 @@ def _adapted(work: Work) -> Adapted:
     for name in whole.find_all(exp.Identifier):
         name.set("quoted", quoted(name.name, work.dialect) != name.name)
     return Adapted(whole.sql(read_dialect(work.dialect), comments=False), tuple(work.notes), round(work.strain, 2))
+
+
+def _is_whole(work: Work, scope: exp.Select) -> bool:
+    """Whether a SELECT behind NOT IN reads all rows of the table that the query around it reads, and no other."""
+    parts = ("where", "having", "limit", "joins", "with_")
+    shown = scope.expressions[0].unalias() if len(scope.expressions) == 1 else None
+    if not isinstance(shown, exp.Column) or any(scope.args.get(part) for part in parts):
+        return False
+    tables = tables_used(work, scope) | sources_of(work, scope)
+    keys = work.lexicon.primary_keys.get(shown.table, ())
+    return tables == {shown.table} <= sources_of_top(work) and keys == (shown.name,)
 
 
 def _check_kind(work: Work) -> None:

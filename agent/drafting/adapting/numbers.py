@@ -10,14 +10,17 @@ from sqlglot import exp
 
 from agent.database.dialects import dialect as read_dialect
 from agent.drafting.adapting.amounts import summed
-from agent.drafting.adapting.calls import aggregates, is_call
+from agent.drafting.adapting.calls import aggregates, calls, is_call
 from agent.drafting.adapting.work import Filter, Held, Misfit, Work, parsed, take_out
+from agent.drafting.literals import number_in
 from agent.linked import Comparison, Grounding, Link
+from agent.quantities import digits
 from agent.wording import tokens
 
 _SEVERAL = re.compile(
     r"\b(?:several|multiple|more than once|repeated\w*|twice|duplicates?|same|shared?)\b", re.IGNORECASE
 )
+_SEVERAL_IS: Mapping[type[exp.Expr], str] = {exp.GT: "1", exp.GTE: "2"}
 _COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 _NODES: Mapping[str, type[exp.Binary]] = {
     "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "=": exp.EQ, "<>": exp.NEQ,
@@ -25,17 +28,60 @@ _NODES: Mapping[str, type[exp.Binary]] = {
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
+_TIMES_AVERAGE = re.compile(
+    r"\b(?:(?P<twice>twice|double)|(?P<times>[\w.,]+)[\s-]times)\s+(?:\w+\s+){0,3}?average\b", re.IGNORECASE
+)
+
+
+def fit_factor(work: Work) -> None:
+    """Hold figures against so many times an average as the question says: `more than twice the average`."""
+    then, now = (_factor(one.question) for one in (work.then, work.now))
+    if then == now:
+        return
+    for node in work.tree.find_all(*_NODES.values()):
+        side = node.expression
+        inner = side.expression if isinstance(side, exp.Mul) and isinstance(side.this, exp.Literal) else side
+        known = number_in(side.this.name) if inner is not side else Decimal(1)
+        if known != then or not isinstance(inner, exp.Subquery) or not any(calls(inner, "AVG")):
+            continue
+        inner = inner.copy()
+        side.replace(inner if now == 1 else exp.Mul(this=exp.Literal.number(f"{now.normalize():f}"), expression=inner))
+        work.bend(0.2, f"{now.normalize():f} times the average")
+        return
+    work.bend(1.0)
+
+
+def _factor(question: str) -> Decimal:
+    """How many times an average is asked for; 1 where the words do not say."""
+    match = _TIMES_AVERAGE.search(question)
+    if match is None:
+        return Decimal(1)
+    return Decimal(2) if match["twice"] else number_in(digits(match["times"])) or Decimal(1)
+
+
+def _is_factor(link: Link, grounding: Grounding) -> bool:
+    match = _TIMES_AVERAGE.search(grounding.question)
+    return match is not None and match.start() <= link.start < match.end()
+
+
 def fit_numbers(work: Work) -> None:
     """Numbers that something is held against, one for one, each with its sign."""
     then = [link for link in work.old.numbers if not _only_says_one(link, work.then)]
     now = [link for link in work.new.numbers if not _only_says_one(link, work.now)]
+    then = [link for link in then if not _is_factor(link, work.then)]
+    now = [link for link in now if not _is_factor(link, work.now)]
     held = [one for one in work.held if one.link in then]
     known = [link for link in then if any(one.link is link for one in held)]
     now = _without_asides(work, then, known, now)
+    if len(known) < len(now):
+        # `0 is Sunday` and `those with 0 as well` hold nothing against a number.
+        now = [link for link in now if link.value not in ("0", "1") or _comparison(link, work.now) is not None]
     if not known and not now:
         return
     if not now:
-        if _SEVERAL.search(work.now.question) and [link.value for link in known] == ["1"]:
+        if _SEVERAL.search(work.now.question) and (
+            [link.value for link in known] == ["1"] or _hold_several(work, held)
+        ):
             return
         for one in held:
             take_out(work, one)
@@ -46,7 +92,7 @@ def fit_numbers(work: Work) -> None:
     if len(known) != len(now):
         if len(known) == 1 and len(now) == 2 and _widen(work, held, now):
             return
-        if not known and len(now) == 1 and _add_threshold(work, now[0]):
+        if not known and len(now) == 1 and (_hold_number(work, now[0]) or _add_threshold(work, now[0])):
             return
         raise Misfit
     for before, after in zip(known, now, strict=True):
@@ -121,6 +167,41 @@ def _is_called_alike(work: Work, number: Link) -> bool:
     }
     said = {one.stem for one in tokens(work.now.question)}
     return not about - said
+
+
+def _hold_several(work: Work, held: Sequence[Held]) -> bool:
+    """Ask for several rows of a group where a number of them was asked for."""
+    nodes = [one.compared.node for one in held]
+    if len(nodes) != 1 or not _counts_group(nodes[0]):
+        return False
+    nodes[0].replace(exp.GT(this=held[0].compared.other.copy(), expression=exp.Literal.number(1)))
+    work.bend(0.15, f"{held[0].link.value} became several")
+    return True
+
+
+def _hold_number(work: Work, number: Link) -> bool:
+    """Ask for a number of rows of a group where several were asked for, `COUNT(*) > 1`."""
+    sign = _comparison(number, work.now)
+    explained = {id(one.compared.node) for one in work.held}
+    found = [
+        node
+        for node in work.tree.find_all(exp.GT, exp.GTE)
+        if id(node) not in explained and _counts_group(node) and node.expression.name == _SEVERAL_IS[type(node)]
+    ]
+    if sign is None or sign.operator == "between" or number.value is None or len(found) != 1:
+        return False
+    found[0].replace(_NODES[sign.operator](this=found[0].this, expression=exp.Literal.number(number.value)))
+    work.bend(0.15, f"several became {sign.text}")
+    return True
+
+
+def _counts_group(node: exp.Expr) -> bool:
+    """Whether a condition of groups holds a count against a number."""
+    above = node.parent
+    while isinstance(above, exp.And | exp.Paren):
+        above = above.parent
+    held = isinstance(node, exp.Binary) and isinstance(node.expression, exp.Literal) and is_call(node.this, "COUNT")
+    return held and isinstance(above, exp.Having)
 
 
 def _widen(work: Work, held: Sequence[Held], now: Sequence[Link]) -> bool:

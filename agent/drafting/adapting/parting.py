@@ -10,10 +10,14 @@ from agent.drafting.adapting.calls import is_aggregated
 from agent.drafting.adapting.sources import has_aggregates, lacking
 from agent.drafting.adapting.work import Work, column_of, home_of
 from agent.drafting.literals import Column
-from agent.drafting.saying import Thing, display
+from agent.drafting.saying import Thing, canonical, display
+from agent.keys import qualified
 
 _REFERRED = "Referred"
-_PER = re.compile(r"(?:\b(?:per|each|every|by|for all(?: the)?|within|across)\b|\b별)\s*(?:\w+\s+)?\Z", re.IGNORECASE)
+_PER = re.compile(
+    r"\b(?:per|each|every|by|for all(?: the)?|within|across|je|pro|jede[nmrs]?)\b\s*(?:\w+\s+)?\Z", re.IGNORECASE
+)
+_PER_BEHIND = re.compile(r"\s*(?:마다|별)")
 
 _PER_TIME = re.compile(r"\b(?:per|each|every|by)\s+(?:year|quarter|month)\s+and\s+\Z", re.IGNORECASE)
 _AND = re.compile(r"\s+(?:and|x|/)\s+(?:(?:by|per|each|every)\s+)?\Z", re.IGNORECASE)
@@ -24,6 +28,7 @@ def is_parted_by(work: Work, thing: Thing) -> bool:
     links = [one for one in work.now.chosen if one.table == thing.table]
     return any(
         _PER.search(work.now.question[: link.start])
+        or _PER_BEHIND.match(work.now.question, link.end)
         or _PER_TIME.search(work.now.question[: link.start])
         or _is_second(work, link.start)
         for link in links
@@ -110,24 +115,30 @@ def fit_columns_shown(work: Work) -> bool:
     lists what to show.
     """
     scope = work.tree
-    if not isinstance(scope, exp.Select) or scope.args.get("group") or not work.new.shown:
+    if not isinstance(scope, exp.Select) or scope.args.get("group") or not (asked := _shown(work)):
         return False
     before = [home_of(one) for one in scope.expressions]
-    if None in before or set(before) == set(work.new.shown) or _lists_the_same(work):
+    if None in before or set(before) == set(asked) or _lists_the_same(work):
         return False
-    if {table for table, _ in work.new.shown} & lacking(work):
+    if {table for table, _ in asked} & lacking(work):
         return False
-    if not work.new.listed and (set(before) != set(work.old.shown) or set(work.old.shown) == set(work.new.shown)):
+    if not work.new.listed and (set(before) != set(work.old.shown) or set(work.old.shown) == set(asked)):
         return False
     heads = [{one.table for one in speaks.things if one.column is None} for speaks in (work.old, work.new)]
-    same_rows = {one[0] for one in before if one} & {table for table, _ in work.new.shown}
+    same_rows = {one[0] for one in before if one} & {table for table, _ in asked}
     first = [speaks.things[:1] for speaks in (work.old, work.new)]
-    fewer = first[0] == first[1] != () and set(work.new.shown) < set(before)
+    fewer = first[0] == first[1] != () and set(asked) < set(before)
     if heads[0] != heads[1] and not fewer and not (work.new.listed and same_rows):
         return False
-    scope.set("expressions", [column_of(*one) for one in work.new.shown])
-    work.bend(0.2, "shows " + ", ".join(column for _, column in work.new.shown))
+    scope.set("expressions", [column_of(*one) for one in asked])
+    work.bend(0.2, "shows " + ", ".join(column for _, column in asked))
     return True
+
+
+def _shown(work: Work) -> tuple[Column, ...]:
+    """The columns to be shown, without an amount that became a filter."""
+    dialect = work.dialect
+    return tuple(one for one in work.new.shown if canonical(qualified(*one, dialect), dialect) != work.spent)
 
 
 def show_referred(work: Work, whole: exp.Expr) -> None:

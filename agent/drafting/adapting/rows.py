@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
-from agent.drafting.adapting.calls import calls
-from agent.drafting.adapting.work import Misfit, Work
+from agent.drafting.adapting.calls import aggregates, calls
+from agent.drafting.adapting.work import Misfit, Work, home_of
+
+_FIRST = re.compile(
+    r"\b(?:(?P<high>best|highest|biggest|largest|top|most(?: \w+)?|dearest|greatest)"
+    r"|lowest|smallest|fewest|worst|least(?: \w+)?|cheapest)\s+(?:\w+\s+)?first\b",
+    re.IGNORECASE,
+)
 
 
 def fit_limit(work: Work) -> None:
@@ -95,3 +103,23 @@ def fit_direction(work: Work) -> None:
     if not turned:
         raise Misfit
     work.bend(0.1, "lowest became highest" if now == "high" else "highest became lowest")
+
+
+def fit_order(work: Work) -> None:
+    """List by the one figure that is shown, where the question wants one end `first` and the rows come in no order."""
+    scope = work.tree
+    match = _FIRST.search(work.now.question)
+    if match is None or not isinstance(scope, exp.Select) or scope.args.get("order") or scope.args.get("limit"):
+        return
+    amounts = work.lexicon.amounts
+    figures = [
+        one.unalias()
+        for one in scope.expressions
+        if any(aggregates(one)) or (isinstance(one.unalias(), exp.Column) and home_of(one) in amounts)
+    ]
+    if len(figures) != 1:
+        return
+    high = match["high"] is not None
+    by = exp.Ordered(this=figures[0].copy(), desc=high, nulls_first=not high)
+    scope.set("order", exp.Order(expressions=[by]))
+    work.notes.append(f"listed with the {'highest' if high else 'lowest'} first")

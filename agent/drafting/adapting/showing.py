@@ -13,6 +13,7 @@ from agent.drafting.adapting.parting import homes_of, is_parted_by
 from agent.drafting.adapting.sources import has_aggregates, sources_of, tables_used
 from agent.drafting.adapting.work import Work, column_of, home_of, parsed
 from agent.drafting.literals import Column
+from agent.drafting.saying import display
 from agent.drafting.wishes import Figure, Head, figures_asked, head_asked
 
 _ON_ALL = re.compile(
@@ -21,6 +22,8 @@ _ON_ALL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_STOP = re.compile(r"[?.!:;]\s+")
+_BOTH = re.compile(r"\bboth\b", re.IGNORECASE)
 _ONLY = re.compile(
     r"\b(?:just|only)\s+(?:(?:the|their|its|our)\s+)?(?:\w+\s+){0,3}\w+\W*\Z"
     r"|\b(?:only|will do|is enough|are enough|suffices?)\W*\Z",
@@ -36,12 +39,37 @@ def fit_shown(work: Work) -> None:
     clause = scope.args.get("from_")
     if clause is None or not isinstance(clause.this, exp.Table):
         return
+    _show_both(work, scope)
     _part_by_what_is_said(work, scope)
     _show_figures(work, scope)
     _add_up(work, scope)
     _leave_out_what_is_given(work, scope)
     _show_head_alone(work, scope)
     _show_names_only(work, scope)
+
+
+def _show_both(work: Work, scope: exp.Select) -> None:
+    """Show the columns asked for of both rows of a table that is held against itself: `both last names`."""
+    joins = scope.args.get("joins") or ()
+    sources = [one for one in (scope.args["from_"].this, *(join.this for join in joins)) if isinstance(one, exp.Table)]
+    if len(sources) != 2 or len({one.name for one in sources}) != 1 or scope.args.get("group"):
+        return
+    table = sources[0].name
+    at = max((match.end() for match in _STOP.finditer(work.now.question)), default=0)
+    links = [one for one in work.now.chosen if one.start >= at and one.table == table and one.column]
+    columns = [one.column or "" for one in links if (table, one.column) not in work.refers]
+    both = _BOTH.search(work.now.question, at) is not None
+    named = display(table, work.lexicon)
+    twice = {one for one in columns if columns.count(one) > 1 or (both and one in named)}
+    if not at or not twice:
+        return
+    names = [one.alias_or_name for one in sources]
+    pairs = [(name, one) for name in names for one in dict.fromkeys(columns) if one in twice]
+    wanted = [*pairs, *((names[0], one) for one in dict.fromkeys(columns) if one not in twice)]
+    shown = [one.unalias() for one in scope.expressions]
+    if [(one.table, one.name) for one in shown if isinstance(one, exp.Column)] != wanted:
+        scope.set("expressions", [column_of(*one) for one in wanted])
+        work.bend(0.2, "shows both")
 
 
 def _show_names_only(work: Work, scope: exp.Select) -> None:

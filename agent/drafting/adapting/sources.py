@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from agent.drafting.adapting.calls import aggregates, counts_rows
-from agent.drafting.adapting.work import Work
-from agent.drafting.saying import Thing
+from agent.drafting.adapting.work import Work, column_of, home_of
+from agent.drafting.saying import Thing, display
 
 
 def tables_used(work: Work, scope: exp.Select) -> set[str]:
@@ -117,3 +117,43 @@ def _drop(work: Work, scope: exp.Select, name: str) -> None:
     elif isinstance(clause.this, exp.Table) and clause.this.name == name and not kept[0].side:
         clause.set("this", kept[0].this)
         scope.set("joins", kept[1:])
+
+
+def loose_columns(work: Work, scope: exp.Select) -> list[exp.Column]:
+    """The columns that a SELECT of groups shows though one group may have several of their values."""
+    group = scope.args.get("group")
+    if group is None or any(isinstance(one, exp.Literal) for one in group.expressions):
+        return []
+    shown = {one.alias: one.unalias() for one in scope.expressions if one.alias}
+    held = [
+        shown.get(one.name, one) if isinstance(one, exp.Column) and not one.table else one for one in group.expressions
+    ]
+    homes = {home for one in held if (home := home_of(one)) is not None}
+    rows = {table for table, column in homes if work.lexicon.primary_keys.get(table) == (column,)}
+    rows |= {work.refers[home][0] for home in homes & set(work.refers)}
+    found = []
+    for one in scope.expressions:
+        inner = one.unalias()
+        if not isinstance(inner, exp.Column) or inner.table not in work.tables or home_of(inner) in homes:
+            continue
+        if not rows or set(work.lexicon.keys.grain([*rows, inner.table])) != set(work.lexicon.keys.grain(rows)):
+            found.append(inner)
+    return found
+
+
+def complete_groups(work: Work, before: Mapping[int, list[exp.Column]]) -> None:
+    """Part figures by all that is shown beside them, where only some of it is grouped by since something else is shown.
+
+    `before` are the columns of each SELECT, by its id, that it showed ungrouped from the start.
+    """
+    for scope in list(work.tree.find_all(exp.Select)):
+        group = scope.args.get("group")
+        if group is None or before.get(id(scope)):
+            continue
+        for column in loose_columns(work, scope):
+            keys = work.lexicon.primary_keys.get(column.table, ())
+            named = column.name in display(column.table, work.lexicon) and len(keys) == 1
+            fresh = column_of(column.table, keys[0]) if named else column.copy()
+            if all(one != fresh for one in group.expressions):
+                group.append("expressions", fresh)
+                work.bend(0.1, f"parted by {column.table}.{column.name}")

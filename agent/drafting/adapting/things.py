@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown, is_parted_by, is_shown
+from agent.drafting.adapting.parting import add_group, drop_group, fit_columns_shown, homes_of, is_parted_by, is_shown
 from agent.drafting.adapting.sides import fit_sides
 from agent.drafting.adapting.sources import has_aggregates, is_used
 from agent.drafting.adapting.work import Misfit, Work, column_of, home_of, key_to
@@ -53,17 +53,39 @@ def _aligned(work: Work, before: Sequence[Thing], after: Sequence[Thing]) -> lis
     """Which of the new things stands for which of the old ones."""
     parting = [one for one in after if is_parted_by(work, one)]
     shown = [one for one in before if is_shown(work, one)]
+    ranked = [one for one in before if _is_ranked_within(work, one)]
+    if len(ranked) == len(parting) == 1:
+        # Within what rows are ranked stays apart from what is ranked, whichever is named first.
+        return _apart(before, after, ranked, parting)
     grouped = work.tree.args.get("group") is not None
-    if grouped and (len(parting) > len(shown) or len(before) > len(after) == len(parting) == len(shown)):
+    if grouped and parting and len(parting) >= len(shown):
         # What is only counted or added up does not make way for what figures are parted by.
-        return list(zip(shown, parting, strict=False))
+        return _apart(before, after, shown, parting)
     if len(before) == len(after):
         return list(zip(before, after, strict=True))
+    if grouped and len(shown) == 1 and len(before) < len(after) and work.new.things[0] == after[0]:
+        # What is asked about first is what figures are of; the rest says more of it.
+        return [(shown[0], after[0])]
     tables = [one for one in before if one.column is None], [one for one in after if one.column is None]
     columns = [one for one in before if one.column], [one for one in after if one.column]
     pairs = list(zip(*tables, strict=True)) if len(tables[0]) == len(tables[1]) else []
     pairs += list(zip(*columns, strict=True)) if len(columns[0]) == len(columns[1]) else []
     return pairs
+
+
+def _apart(
+    before: Sequence[Thing], after: Sequence[Thing], old: Sequence[Thing], new: Sequence[Thing]
+) -> list[tuple[Thing, Thing]]:
+    """`new` for `old`, and the others for the others where it is as many."""
+    rest = [one for one in before if one not in old], [one for one in after if one not in new]
+    return [*zip(old, new, strict=False), *(zip(*rest, strict=True) if len(rest[0]) == len(rest[1]) else ())]
+
+
+def _is_ranked_within(work: Work, thing: Thing) -> bool:
+    """Whether rows are ranked anew for each of it."""
+    homes = homes_of(work, thing)
+    parts = [one for window in work.tree.find_all(exp.Window) for one in window.args.get("partition_by") or ()]
+    return any(home_of(one) in homes for one in parts)
 
 
 def _turn(work: Work, before: Thing, after: Thing) -> None:
@@ -117,6 +139,9 @@ def _role(work: Work, column: Column, table: str) -> str:
     if name.casefold() in known:
         work.bend(0.1)
         return known[name.casefold()]
+    if column == work.then.date_column and work.now.date_column is not None and work.now.date_column[0] == table:
+        work.bend(0.1)
+        return work.now.date_column[1]
     referred = work.refers.get(column)
     for (home, here), there in work.refers.items():
         if home == table and there == referred:
