@@ -48,7 +48,7 @@ from memory.brain import candidates
 from memory.chain import Content
 from memory.embedder import Embedder, MiniLM
 from memory.episode import Episode
-from memory.errors import BrainError
+from memory.errors import BrainError, BrainFullError, BrainUnwritableError
 from memory.lease import server_lease, writer_lease
 from memory.ledger import EventKind, Ledger
 from memory.outbox import drain, standing
@@ -624,6 +624,8 @@ class App:
     def seed(self, pack: Path | None = None) -> SeedReport:
         """Load a pack. A wrong pair is refused by name, the others are remembered together.
 
+        A pair that a second query confirms is gold; of one without, nothing but that it runs is known.
+
         Raises:
             QuestionFileError: the pack cannot be read.
         """
@@ -631,7 +633,13 @@ class App:
         pairs = read_pairs(path)
         batch = f"seed:{path.stem}:{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
         source = Source(f"seed:{path.stem}", "gold", batch, self.schema.fingerprint, self.schema.dialect)
-        episodes, refused = verified(pairs, run=self.checked_run, understand=self.understand, source=source)
+        alone = replace(source, verifier="execution")
+        episodes, refused = verified(
+            pairs,
+            run=self.checked_run,
+            understand=self.understand,
+            source=lambda pair: source if pair.others else alone,
+        )
         report = {"pack": path.name, "pairs": len(pairs), "refused": [one.name for one in refused]}
         new = self._remember_batch(batch, report, episodes)
         wrong = {one.name for one in refused}
@@ -785,7 +793,7 @@ class App:
                 self.vectors.fill()
                 if done.rebuilt:
                     self.say(f"The episode store is built anew from the ledger: {done.rebuilt}")
-        except StoreError as trouble:
+        except (StoreError, BrainFullError, BrainUnwritableError) as trouble:
             self.say(f"{trouble} The changes stay queued in the ledger.")
 
     @property

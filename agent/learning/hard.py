@@ -125,7 +125,7 @@ def golds_for(
     for pair in in_turn(pairs, lambda pair: _shape(pair, source.dialect)):
         if len(chosen) == limit:
             break
-        episodes, unverified = verified((pair,), run=run, understand=understand, source=source)
+        episodes, unverified = verified((pair,), run=run, understand=understand, source=lambda _pair: source)
         refused += unverified
         for episode in episodes:
             known = state(episode.id)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.database.comparing import cell_key, covers, same
+from agent.database.guard import sorts
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.questions import Pair
 from agent.learning.ties import tie_broken
@@ -66,7 +67,7 @@ class Judge:
         if not fits:
             error, reason = _difference(self._gold_of(0, accepted[0]), result, ordered=pair.ordered)
             return Verdict(False, error, reason, lenient=self._everywhere(accepted, answers, pair, covers))
-        if pair.ordered and len(result.rows) > 1 and _sorts(pair.sql) and not _sorts(sql):
+        if pair.ordered and len(result.rows) > 1 and self._sorts(pair.sql) and not self._sorts(sql):
             return Verdict(False, "order", "The rows came in the right order by luck: the query asks for no order.")
         right = [query for query in fits if self._first_difference(query, answers, pair, same) is None]
         if not right:
@@ -74,6 +75,8 @@ class Judge:
             assert where is not None, "an accepted query that differs nowhere is right"
             lenient = self._everywhere(accepted, answers, pair, covers)
             return Verdict(False, "lucky", self._lucky(where, fits[0], answers, pair), lenient=lenient)
+        if all(self._stopped_everywhere(query, answers) for query in right):
+            return Verdict(False, "uninformative", "It ran on none of the other data to its end: it may be luck.")
         if all(self._says_nothing(query) for query in right):
             return Verdict(
                 False, "uninformative", "It gives nothing, on this data and on all others: that proves nothing."
@@ -105,6 +108,9 @@ class Judge:
             where = self._first_difference(pair.sql, answers, pair, same)
             if where is not None:
                 return Verdict(False, "lucky", f"{self._lucky(where, pair.sql, answers, pair)} That is: {query}")
+            if self._stopped_everywhere(pair.sql, answers):
+                reason = f"It ran on none of the other data to its end: {query}"
+                return Verdict(False, "uninformative", reason)
         if self._says_nothing(pair.sql):
             return Verdict(False, "uninformative", "Its result is empty, on this data and on all others.")
         return Verdict(True, lenient=True)
@@ -145,6 +151,14 @@ class Judge:
         if gold is None or answer is _STOPPED:
             return True
         return answer is not None and answer.truncated is None and rule(gold, answer, ordered=pair.ordered)
+
+    def _stopped_everywhere(self, query: str, answers: _Answers) -> bool:
+        """Whether no copy tells an answer from luck, as it reached its limits wherever it could be compared."""
+        places = [place for place in range(1, len(self.copies) + 1) if self._gold_of(place, query) is not None]
+        return bool(places) and all(answers.on(place) is _STOPPED for place in places)
+
+    def _sorts(self, sql: str) -> bool:
+        return sorts(sql, self.dialect)
 
     def _first_difference(self, query: str, answers: _Answers, pair: Pair, rule: _Rule) -> int | None:
         for place in range(1, len(self.copies) + 1):
@@ -284,9 +298,3 @@ def _counted(number: int, noun: str) -> str:
 
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
-
-
-def _sorts(sql: str) -> bool:
-    import re
-
-    return re.search(r"\border\s+by\b", re.sub(r"'[^']*'", "''", sql), re.IGNORECASE) is not None

@@ -82,9 +82,12 @@ def verified(
     *,
     run: Callable[[str], Result],
     understand: Callable[[str], Understood],
-    source: Source,
+    source: Callable[[Pair], Source],
 ) -> tuple[tuple[Episode, ...], tuple[Refused, ...]]:
-    """Make an episode of each pair that holds; name the others with the reason. `run` checks and runs SQL."""
+    """Make an episode of each pair that holds; name the others with the reason.
+
+    `run` checks and runs SQL, `source` says who writes a pair and what vouches for it.
+    """
     episodes, refused = [], []
     for pair in pairs:
         try:
@@ -93,7 +96,7 @@ def verified(
         except (Unverified, QuestionError) as problem:
             refused.append(Refused(pair.id, str(problem)))
         else:
-            episodes.append(episode_of(pair, result, understood, source))
+            episodes.append(episode_of(pair, result, understood, source(pair)))
     return tuple(episodes), tuple(refused)
 
 

@@ -637,9 +637,10 @@ def test_slots_are_what_the_mask_shows() -> None:
 
 def test_most_of_the_seed_pack_can_become_habits() -> None:
     taken = [template(line["question"], line["sql"]) for line in QUESTIONS]
+    wide = [one for line, one in zip(QUESTIONS, taken, strict=True) if line["id"].startswith("wide-")]
     first = [one for line, one in zip(QUESTIONS, taken, strict=True) if not line["id"].startswith("wide-")]
     assert sum(one is not None for one in first) > 0.75 * len(first)
-    assert sum(one is not None for one in taken) > 0.7 * len(QUESTIONS)
+    assert sum(one is not None for one in wide) > 0.4 * len(wide)
     for line, one in zip(QUESTIONS, taken, strict=True):
         if one is not None:
             again = fill(one, ground(line["question"], NORTHWIND), lexicon=NORTHWIND)

@@ -56,7 +56,7 @@ def remember(app: App, batch: str, question: str, sql: str, *, origin: str = "se
     """Remember one pair as a batch of its own, checked and run as a seed pack is; Cognee is told of it later."""
     source = Source(origin, "gold", batch, app.schema.fingerprint, app.schema.dialect)
     pair = Pair(batch, question, sql, (), False, "lookup", "easy", "en", 1)
-    episodes, refused = verified([pair], run=app.checked_run, understand=app.understand, source=source)
+    episodes, refused = verified([pair], run=app.checked_run, understand=app.understand, source=lambda _pair: source)
     assert not refused, refused
     with app.ledger.transaction() as entry:
         assert entry.remember(episodes[0])

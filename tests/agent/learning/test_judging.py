@@ -196,6 +196,9 @@ def test_a_copy_on_which_the_answer_takes_too_long_is_passed_over(kind: str, jud
     judge = Judge(run=inner.run, copies=(slow, inner.copies[1]))
     assert judged(judge, pair("SELECT COUNT(*) FROM t"), "SELECT COUNT(*) FROM t AS slow").right
     assert judged(judge, pair("SELECT COUNT(*) FROM t"), "SELECT 2 AS slow").error == "lucky"
+    alone = Judge(run=inner.run, copies=(slow, slow))
+    assert judged(alone, pair("SELECT COUNT(*) FROM t"), "SELECT 2 AS slow").error == "uninformative"
+    assert alone.confirm(pair("SELECT COUNT(*) FROM t", "SELECT 2 AS slow")).error == "uninformative"
 
 
 def test_an_order_that_is_not_asked_for_in_the_query_is_luck(judge_of: Callable[..., Judge]) -> None:
@@ -203,6 +206,7 @@ def test_an_order_that_is_not_asked_for_in_the_query_is_luck(judge_of: Callable[
     asked = pair("SELECT a FROM t ORDER BY a", ordered=True)
     assert judged(judge, asked, "SELECT a FROM t").error == "order"
     assert judged(judge, asked, "SELECT a FROM t ORDER BY b").right
+    assert judged(judge, asked, "SELECT a FROM (SELECT a, RANK() OVER (ORDER BY a) FROM t)").error == "order"
     assert judged(judge, pair("SELECT a FROM t WHERE a = 1 ORDER BY a", ordered=True), "SELECT 1 WHERE 1").error == (
         "lucky"
     )

@@ -152,6 +152,8 @@ def test_what_no_other_query_vouches_for_is_counted(app: App, tmp_path: Path) ->
     checked = {**FINE, "check_sql": "SELECT b.Name FROM Bakers b"}
     wrong = {"id": "writes", "question": "How many breads are there?", "sql": "DELETE FROM Breads"}
     assert app.seed(packed(tmp_path, GOOD, checked, wrong)).unvouched == 1
+    vouched = {episode.question: episode.verifier for episode in app.ledger.episodes()}
+    assert vouched == {GOOD["question"]: "execution", FINE["question"]: "gold"}
 
 
 def test_a_pack_loaded_twice_remembers_nothing_twice(app: App, bakery: Bakery, tmp_path: Path) -> None:
