@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from agent.models.catalogue import LocalFile
     from agent.models.resilience import Budget
     from agent.school import School
+    from agent.totals import Totals
 
 __all__ = [
     "FAILURES",
@@ -809,6 +810,12 @@ class App:
     def checked_run(self, sql: str) -> Result:
         """Check SQL, then run it. Raises QueryRejected, QueryFailed."""
         return self.run(self.check(sql))
+
+    def mixed_totals(self, sql: str, result: Result) -> Totals | None:
+        """The totals in the result of a query that mix units or currencies, parted; None where none does."""
+        from agent.totals import mixed_totals
+
+        return mixed_totals(self, sql, result)
 
     def _still_holds(self, episode: Episode) -> bool:
         """An episode of an older schema is recalled only if its SQL still passes the guard."""

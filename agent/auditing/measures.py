@@ -55,7 +55,7 @@ def mixed(sql: str, schema: Schema, facts: Facts) -> str:
     from agent.database.guard import parse_query
 
     tree = parse_query(sql, schema.dialect)
-    if not any(name in _ADDING for name in _calls(tree)):
+    if not adds_up(tree):
         return ""
     named = {fold(column.name) for column in tree.find_all(exp.Column)}
     read = {fold(table.name) for table in tree.find_all(exp.Table)}
@@ -64,6 +64,11 @@ def mixed(sql: str, schema: Schema, facts: Facts) -> str:
         if told and len(one.values) > 1 and fold(one.column) not in named:
             return f"{one.table}.{one.column}"
     return ""
+
+
+def adds_up(tree: exp.Expr) -> bool:
+    """Whether a part of a query makes one number of several, other than their count."""
+    return any(name in _ADDING for name in _calls(tree))
 
 
 def scaled(one: str, other: str, results: tuple[Result, Result], dialect: str) -> str:

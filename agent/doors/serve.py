@@ -37,6 +37,9 @@ def serve(
     public: Annotated[
         bool, typer.Option("--public", help="Let everybody ask a fixed demo brain, under a quota, without a token.")
     ] = False,
+    deadline: Annotated[
+        float, typer.Option("--deadline", min=1, metavar="SECONDS", help="What an answer may take, waiting included.")
+    ] = 180.0,
     db: Database = None,
     brain: Brain = None,
     model: ModelName = None,
@@ -50,13 +53,21 @@ def serve(
         read = settings(db, brain, model, think=think)
     with ended_politely(), failures(False), _listening(host, port) as listener:
         try:
-            run(read, listener, host=host, origins=tuple(origin or ()), public=public)
+            run(read, listener, host=host, origins=tuple(origin or ()), public=public, deadline=deadline)
         except KeyboardInterrupt:
             typer.echo("Ended.")
 
 
-def run(read: Settings, listener: socket.socket, *, host: str, origins: tuple[str, ...], public: bool) -> None:
-    """Serve until the process is told to end."""
+def run(
+    read: Settings,
+    listener: socket.socket,
+    *,
+    host: str,
+    origins: tuple[str, ...],
+    public: bool,
+    deadline: float,
+) -> None:
+    """Serve until the process is told to end. `deadline` is that of an answer, in seconds."""
     import uvicorn
 
     from agent import served
@@ -64,10 +75,11 @@ def run(read: Settings, listener: socket.socket, *, host: str, origins: tuple[st
     from agent.doors.serving.application import Plan, create_app
     from agent.doors.serving.boundary import Origins, is_loopback
     from agent.doors.serving.brains import Brains
+    from agent.doors.serving.desk import Deadlines
     from agent.doors.serving.identity import Doorman
     from agent.doors.serving.owner import Owner
     from agent.doors.serving.problems import Unusable
-    from agent.doors.serving.roles import HOME
+    from agent.doors.serving.roles import HOME, PUBLIC
     from agent.doors.serving.tokens import FILE, Tokens
 
     tokens = Tokens(read.runs / FILE)
@@ -85,12 +97,12 @@ def run(read: Settings, listener: socket.socket, *, host: str, origins: tuple[st
         stop(str(error), USAGE)
     doorman = Doorman(tokens=tokens, key=secrets.token_urlsafe(32), public=public)
     brains = Brains(settings=read, say=rendering.say(), progress=rendering.tenths())
-    owner = Owner(open_brain=brains.open, house=HOME)
+    owner = Owner(open_brain=brains.open, house=HOME, ready=(PUBLIC,) if public else ())
     owner.start()
     try:
         house = owner.house
         assert house is not None, "the house is open once the owner has started"
-        plan = Plan(owner=owner, doorman=doorman, origins=known)
+        plan = Plan(owner=owner, doorman=doorman, origins=known, deadlines=Deadlines(ask=deadline))
         config = uvicorn.Config(
             create_app(plan),
             log_level="warning",

@@ -42,7 +42,6 @@ class Brains:
     def _frozen(self, settings: Settings, house: App) -> Iterator[App]:
         """The demo brain: set up once from what is shipped, and then it takes no change."""
         with self._opened(settings, house) as app:
-            house.let_go_of_store()
             app.get_ready_to_recall()
             app.freeze()
             yield app

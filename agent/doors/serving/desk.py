@@ -16,7 +16,7 @@ from agent.doors.opening import load_app
 from agent.doors.serving.identity import allow
 from agent.doors.serving.problems import Unavailable, Unusable
 from agent.doors.serving.roles import Identity, Permission
-from agent.doors.serving.telling import Event, checked, grown
+from agent.doors.serving.telling import Event, checked, grown, unmixed
 
 if TYPE_CHECKING:
     from agent.app import App
@@ -119,8 +119,10 @@ class Desk:
             for attempt in chosen.ask(asking.question):
                 before, last = last, attempt
                 for event in grown(before, attempt, showing):
-                    checked(app, event.data)
-                    yield event
+                    data = checked(app, event.data)
+                    if event.name == "result":
+                        data = unmixed(app, attempt.sql, attempt.result, data)
+                    yield Event(event.name, data)
         finally:
             if last is None or last.status is None:
                 app.give_up()
@@ -128,7 +130,7 @@ class Desk:
         assert last is not None, "an attempt is yielded at least once"
         findings = chosen.auditing.about(last)
         showing = rendering.Showing.of(chosen, options=asking.options, every=asking.every, findings=findings)
-        told = checked(app, rendering.answer_json(last, showing))
+        told = unmixed(app, last.sql, last.result, checked(app, rendering.answer_json(last, showing)))
         if asking.columns is not None:
             told["text"] = rendering.answer_text(last, showing, columns=asking.columns, colors=asking.colors)
         yield Event("answer", told)

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
@@ -58,15 +58,20 @@ class _Job(Generic[T]):
 class Owner:
     """Owns the opened brains of all tenants.
 
-    `house` is the tenant whose brain is opened first and stays open; the others are opened when first asked, at most
-    `most_open` of them at a time. `most_waiting` requests wait at most.
+    `house` is the tenant whose brain is opened first and stays open, as do those in `ready`. The others are opened when
+    first asked, at most `most_open` of them at a time. `most_waiting` requests wait at most.
     """
 
     def __init__(
-        self, *, open_brain: OpenBrain, house: str, most_waiting: int = 64, most_open: int = 8, warm: bool = True
+        self,
+        *,
+        open_brain: OpenBrain,
+        house: str,
+        ready: Sequence[str] = (),
+        most_waiting: int = 64,
+        most_open: int = 8,
     ) -> None:
-        self._open_brain, self._house = open_brain, house
-        self._most_open, self._warm = most_open, warm
+        self._open_brain, self._house, self._ready, self._most_open = open_brain, house, ready, most_open
         self._line: queue.Queue[_Job[object] | None] = queue.Queue(most_waiting)
         self._opened: OrderedDict[str, tuple[App, ExitStack]] = OrderedDict()
         self._reading: str | None = None
@@ -161,8 +166,7 @@ class Owner:
                 self._started.put(failure)
                 return
             self._started.put(None)
-            if self._warm:
-                self._get_warm(house)
+            self._get_warm(house)
             self.is_warm = True
             while (job := self._line.get()) is not None:
                 self._busy_since = time.monotonic()
@@ -176,7 +180,9 @@ class Owner:
         """Import and load what the first question would have to wait for. What goes wrong is said by a question."""
         self._busy_since = time.monotonic()
         try:
-            house.warm_up()
+            for tenant in self._ready:
+                self._app(tenant)
+            self._app(self._house).warm_up()
         except Exception as trouble:
             house.say(str(trouble))
         finally:
@@ -208,22 +214,20 @@ class Owner:
 
     def _app(self, tenant: str) -> App:
         """The opened app of a tenant, alone in having its episode store open."""
-        found = self._opened.get(tenant)
-        if found is None:
-            self._make_room()
-            opened = ExitStack()
-            app = opened.enter_context(self._open_brain(tenant, self.house))
-            self._opened[tenant] = found = app, opened
-        self._opened.move_to_end(tenant)
         if self._reading != tenant:
             if self._reading is not None and self._reading in self._opened:
                 self._opened[self._reading][0].let_go_of_store()
             self._reading = tenant
-        return found[0]
+        if tenant not in self._opened:
+            self._make_room()
+            opened = ExitStack()
+            self._opened[tenant] = opened.enter_context(self._open_brain(tenant, self.house)), opened
+        self._opened.move_to_end(tenant)
+        return self._opened[tenant][0]
 
     def _make_room(self) -> None:
-        while len(self._opened) >= self._most_open:
-            tenant = next(one for one in self._opened if one != self._house)
+        others = [one for one in self._opened if one != self._house and one not in self._ready]
+        for tenant in others[: max(0, len(others) - self._most_open + 1)]:
             self._opened.pop(tenant)[1].close()
 
     def _close_all(self) -> None:

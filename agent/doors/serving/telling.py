@@ -76,6 +76,19 @@ def result_json(result: Any) -> dict[str, Any]:
     }
 
 
+def unmixed(app: App, sql: str, result: Any, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a result, where totals that mix units or currencies are null and come per unit instead."""
+    totals = app.mixed_totals(sql, result) if result is not None else None
+    if totals is None:
+        return {**told, "totals": None}
+    parts = result_json(totals.per_unit) if totals.per_unit is not None else None
+    return {
+        **told,
+        "rows": result_json(totals.overall)["rows"],
+        "totals": {"unit": totals.unit, "overall": None, "per_unit": parts},
+    }
+
+
 def episode_json(episode: Any) -> dict[str, Any]:
     """An episode with its identity and who vouches for it."""
     return {

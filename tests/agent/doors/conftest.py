@@ -60,10 +60,13 @@ class Running:
     def err(self) -> str:
         return self._err.read_text("utf-8") if self._err.exists() else ""
 
+    @property
+    def out(self) -> str:
+        return self._out.read_text("utf-8") if self._out.exists() else ""
+
     def wait(self) -> Ended:
         code = self._launcher.order({"wait": self.pid})
-        out = self._out.read_text("utf-8") if self._out.exists() else ""
-        return Ended(code, out, self._err.read_text("utf-8"))
+        return Ended(code, self.out, self._err.read_text("utf-8"))
 
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)

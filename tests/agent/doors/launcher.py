@@ -1,8 +1,9 @@
 """Runs the real command line in forks of a process that has everything imported. Run as a script.
 
 Importing Cognee takes seconds; here it is paid once. Each line on stdin is one order. `{"arguments", "environment",
-"in", "out", "err", "kill_at", "record", "seconds"}` starts a process of its own and is answered by its id; `{"wait": id}` is
-answered by its exit code, negative for the signal that ended it. `in`, `out` and `err` are files, or a terminal.
+"in", "out", "err", "kill_at", "record", "seconds"}` starts a process of its own and is answered by its id;
+`{"wait": id}` is answered by its exit code, negative for the signal that ended it. `in`, `out` and `err` are files, or
+a terminal.
 
 `kill_at` names a write: the process kills itself right after the first of that name. `record` is a folder of local
 models: what `--model recorded:FILE` would replay is then asked of the real model, and FILE is written. After so many

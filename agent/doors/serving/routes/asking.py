@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 
@@ -13,7 +13,10 @@ from agent.doors.serving.models import AskBody, FeedbackBody, RunBody, TeachBody
 from agent.doors.serving.problems import Unusable
 from agent.doors.serving.roles import Permission
 from agent.doors.serving.routes.parts import Asker, Reader, TheDesk, Writer
-from agent.doors.serving.telling import result_json
+from agent.doors.serving.telling import result_json, unmixed
+
+if TYPE_CHECKING:
+    from agent.app import App
 
 router = APIRouter(prefix="/v1", tags=["asking"])
 
@@ -49,7 +52,13 @@ async def ask(body: AskBody, who: Asker, desk: TheDesk, request: Request) -> Any
 @router.post("/run")
 async def run(body: RunBody, who: Reader, desk: TheDesk) -> dict[str, Any]:
     """Run SQL under the guard that answers pass: it can only read. Nothing is remembered."""
-    return await desk.run(who, Permission.READ, lambda app: result_json(app.checked_run(body.sql)))
+    return await desk.run(who, Permission.READ, lambda app: ran(app, body.sql))
+
+
+def ran(app: App, sql: str) -> dict[str, Any]:
+    """What SQL gives. Raises QueryRejected, QueryFailed."""
+    result = app.checked_run(sql)
+    return unmixed(app, sql, result, result_json(result))
 
 
 @router.post("/feedback")
