@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from agent.database.schema import Schema
@@ -57,6 +58,19 @@ def _server(database: str) -> tuple[str, str | None, int | None, str | None, obj
 
     url = make_url(database)
     return url.get_backend_name(), url.host, url.port, url.database, url.query.get("host")
+
+
+def brain_beside(settings: Settings, folder: Path, name: str) -> Settings:
+    """The settings of another brain over the same database: in a folder, and where ledgers are in PostgreSQL in a
+    schema of its own, which is made if it is not there. For `name` see `memory.opening.schema_beside`.
+
+    Raises:
+        BrainError: it cannot be made.
+    """
+    from memory.opening import schema_beside
+
+    ledger = schema_beside(settings.ledger, name) if settings.ledger else None
+    return replace(settings, brain=str(folder), ledger=ledger)
 
 
 def see_schema(semantic: SemanticMemory, schema: Schema, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sqlite3
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from memory.errors import (
@@ -53,6 +54,26 @@ def engine_for(where: str | Path) -> Engine:
     if kind == "postgresql":
         return create_engine(url.set(drivername="postgresql+psycopg"))
     raise BrainError(f"A brain is kept in SQLite or PostgreSQL, not in {kind}.")
+
+
+def schema_beside(server: str, name: str) -> str:
+    """Make a schema for another brain in the same PostgreSQL database, if it is not there; give the URL that sees it.
+
+    It sees no other. `name` is of small letters, digits and '-', and tells it from those of further brains.
+
+    Raises:
+        BrainError: the server cannot be reached, or its user may not make a schema.
+    """
+    engine = engine_for(server)
+    try:
+        with explained(engine), engine.begin() as connection:
+            home = connection.execute(text("SELECT current_schema()")).scalar_one() or ""
+            mark = hashlib.sha256(home.encode()).hexdigest()[:8]
+            schema = f"brain_{mark}_{name.replace('-', '_')}"
+            connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
+        return engine.url.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(hide_password=False)
+    finally:
+        engine.dispose()
 
 
 def sqlite_file(engine: Engine) -> Path | None:

@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.brain_place import brain_beside
 from agent.doors.opening import load_app
 from agent.doors.serving.roles import HOME, PUBLIC
 
 if TYPE_CHECKING:
     from agent.app import App, DownloadProgress
     from agent.settings import Settings
+
+
+_LEASE_WAIT = 2.0
+"""Seconds that a request waits for a process that has the brain of its tenant open."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,8 +33,7 @@ class Brains:
         """Open the brain of a tenant. Raises what `open_app` raises."""
         if tenant == HOME or house is None:
             return self._opened(self.settings, None)
-        brain = str(place(house.folder, tenant))
-        told = replace(self.settings, brain=brain, lease_wait=2.0)
+        told = replace(brain_beside(self.settings, place(house.folder, tenant), tenant), lease_wait=_LEASE_WAIT)
         return self._frozen(told, house) if tenant == PUBLIC else self._opened(told, house)
 
     def _opened(self, settings: Settings, beside: App | None) -> AbstractContextManager[App]:

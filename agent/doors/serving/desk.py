@@ -5,6 +5,7 @@ Every door calls `ask` or `run` and nothing else, so that permission, quota, dea
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
@@ -80,7 +81,7 @@ class Desk:
         """
         allow(who, Permission.ASK)
         work = partial(self._answering, who, asking)
-        with self.quotas.running(who), translated():
+        with self.quotas.running(who), translated(who):
             async with aclosing(self.owner.stream(who.tenant, work, seconds=self.deadlines.ask)) as events:
                 async for event in events:
                     yield event
@@ -102,7 +103,7 @@ class Desk:
             ServingError: why it was not done.
         """
         allow(who, permission)
-        with self.quotas.running(who), translated():
+        with self.quotas.running(who), translated(who):
             return await self.owner.do(
                 who.tenant, lambda app: _checked(app, work(app)), seconds=seconds or self.deadlines.other
             )
@@ -120,6 +121,7 @@ class Desk:
                 before, last = last, attempt
                 for event in grown(before, attempt, showing):
                     data = checked(app, event.data)
+                    data = _without_places(who, data)
                     if event.name == "result":
                         data = unmixed(app, attempt.sql, attempt.result, data)
                     yield Event(event.name, data)
@@ -133,7 +135,7 @@ class Desk:
         told = unmixed(app, last.sql, last.result, checked(app, rendering.answer_json(last, showing)))
         if asking.columns is not None:
             told["text"] = rendering.answer_text(last, showing, columns=asking.columns, colors=asking.colors)
-        yield Event("answer", told)
+        yield Event("answer", _without_places(who, told))
 
     def _count(self, who: Identity, attempt: Attempt | None, seconds: float) -> None:
         cost = attempt.usage.cost_usd if attempt is not None else 0.0
@@ -146,13 +148,23 @@ def _checked(app: App, given: T) -> T:
     return given
 
 
+def _without_places(who: Identity, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told, the model by its last name alone to whom the machine is none of their business."""
+    if who.role == "owner" or "model" not in told:
+        return told
+    return {**told, "model": str(told["model"]).replace("\\", "/").rpartition("/")[2]}
+
+
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn what the app raises into what a request can end with."""
+def translated(who: Identity) -> Iterator[None]:
+    """Turn what the app raises into what a request can end with; only its owner is told of places of the machine."""
     app = load_app()
     try:
         yield
     except (*app.USAGE_ERRORS, *app.QUERY_PROBLEMS) as error:
         raise Unusable(str(error)) from error
     except app.FAILURES as error:
-        raise Unavailable(str(error)) from error
+        if who.role == "owner":
+            raise Unavailable(str(error)) from error
+        print(f"hebbql: {error}", file=sys.stderr, flush=True)
+        raise Unavailable("The database, the memory or the model is out of reach; the server's owner is told.") from error
