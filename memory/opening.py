@@ -71,7 +71,8 @@ def schema_beside(server: str, name: str) -> str:
             mark = hashlib.sha256(home.encode()).hexdigest()[:8]
             schema = f"brain_{mark}_{name.replace('-', '_')}"
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
-        return engine.url.update_query_dict({"options": f"-csearch_path={schema}"}).render_as_string(hide_password=False)
+        url = engine.url.update_query_dict({"options": f"-csearch_path={schema}"})
+        return url.render_as_string(hide_password=False)
     finally:
         engine.dispose()
 

@@ -73,7 +73,8 @@ def create_app(plan: Plan) -> FastAPI:
         docs_url=None,  # the usual pages load from other hosts
         redoc_url=None,
         max_body_size=MOST_BODY,
-        telemetry={"logs": False, "metrics": False},
+        # Their spans hold the query of a request, where a question or the owner's key may stand.
+        telemetry={"logs": False, "metrics": False, "exclude": lambda scope: bool(scope.get("query_string"))},
     )
     app.state.owner, app.state.doorman, app.state.origins = plan.owner, plan.doorman, plan.origins
     app.state.metrics, app.state.quotas = metrics, quotas

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from opentelemetry.context import Context, get_current
+from opentelemetry.trace import Span, get_tracer
+
 from agent.doors.opening import load_app
 from agent.doors.serving.identity import allow
 from agent.doors.serving.problems import Unavailable, Unusable
@@ -80,7 +83,7 @@ class Desk:
             ServingError: why there is no answer.
         """
         allow(who, Permission.ASK)
-        work = partial(self._answering, who, asking)
+        work = partial(self._answering, who, asking, get_current())
         with self.quotas.running(who), translated(who):
             async with aclosing(self.owner.stream(who.tenant, work, seconds=self.deadlines.ask)) as events:
                 async for event in events:
@@ -108,11 +111,12 @@ class Desk:
                 who.tenant, lambda app: _checked(app, work(app)), seconds=seconds or self.deadlines.other
             )
 
-    def _answering(self, who: Identity, asking: Asking, app: App) -> Iterator[Event]:
-        """Runs in the owner's thread."""
+    def _answering(self, who: Identity, asking: Asking, within: Context, app: App) -> Iterator[Event]:
+        """Runs in the owner's thread; its span is `within` that of the request, and holds no word of the question."""
         from agent.doors import rendering
 
         self.quotas.afford(who)
+        span = get_tracer("hebbql").start_span("hebbql.answer", context=within, attributes={"hebbql.role": who.role})
         began, last = time.monotonic(), None
         chosen = app.choosing(memory=asking.memory, **asking.choices())
         showing = rendering.Showing.of(chosen, options=asking.options, every=asking.every)
@@ -129,6 +133,7 @@ class Desk:
             if last is None or last.status is None:
                 app.give_up()
             self._count(who, last, time.monotonic() - began)
+            _end(span, last)
         assert last is not None, "an attempt is yielded at least once"
         findings = chosen.auditing.about(last)
         showing = rendering.Showing.of(chosen, options=asking.options, every=asking.every, findings=findings)
@@ -146,6 +151,15 @@ class Desk:
 def _checked(app: App, given: T) -> T:
     checked(app, given)
     return given
+
+
+def _end(span: Span, attempt: Attempt | None) -> None:
+    if attempt is not None:
+        span.set_attribute("hebbql.path", attempt.path)
+        span.set_attribute("hebbql.status", attempt.status or "broken off")
+        span.set_attribute("hebbql.drafts", len(attempt.drafts))
+        span.set_attribute("hebbql.recalled", len(attempt.recalled))
+    span.end()
 
 
 def _without_places(who: Identity, told: dict[str, Any]) -> dict[str, Any]:
@@ -167,4 +181,6 @@ def translated(who: Identity) -> Iterator[None]:
         if who.role == "owner":
             raise Unavailable(str(error)) from error
         print(f"hebbql: {error}", file=sys.stderr, flush=True)
-        raise Unavailable("The database, the memory or the model is out of reach; the server's owner is told.") from error
+        raise Unavailable(
+            "The database, the memory or the model is out of reach; the server's owner is told."
+        ) from error
