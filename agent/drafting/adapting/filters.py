@@ -365,7 +365,7 @@ def _scope_for(work: Work, one: Filter) -> exp.Select:
     # A part is held against a whole: what is asked for is the part.
     shares = bool(wholes_of(work))
     for place, scope in enumerate(work.tree.find_all(exp.Select, bfs=False)):
-        tables = tables_used(work, scope) | sources_of(work, scope)
+        tables = (tables_used(work, scope) - _around(work, scope)) | sources_of(work, scope)
         if not tables:
             continue
         away = [work.lexicon.keys.distance(a, b) for a in wanted for b in tables]
@@ -378,6 +378,16 @@ def _scope_for(work: Work, one: Filter) -> exp.Select:
     if sum(1 for _ in work.tree.find_all(exp.Select)) > 1:
         work.bend(0.3)
     return chosen
+
+
+def _around(work: Work, scope: exp.Select) -> set[str]:
+    """The tables read by the queries around an inner one, whose columns it may name without reading them."""
+    found: set[str] = set()
+    outer = scope.find_ancestor(exp.Select)
+    while outer is not None:
+        found |= sources_of(work, outer) | tables_used(work, outer)
+        outer = outer.find_ancestor(exp.Select)
+    return found
 
 
 def _paired(before: Sequence[Link], after: Sequence[Link], *, key: Callable[[Link], object]) -> list[tuple[Link, Link]]:

@@ -13,9 +13,11 @@ from agent.drafting.adapting.work import Misfit, Work, column_of
 from agent.quantities import superlatives
 
 _YES_NO = re.compile(
-    r"\byes (?:or|/) ?no\b|\A\W*(?:is|are|was|were|do|does|did|has|have|had|can)\s+\w",
+    r"\byes (?:or|/) ?no\b|"
+    r"\A\W*(?:is|are|was|were|do|does|did|has|have|had|can)\s+(?!(?:you|me)\b|(?:a|another) (?:\w+ )?(?:look|list)\b)\w",
     re.IGNORECASE,
 )
+"""A question that yes or no answers; `can you tell me which …` and `have a look at …` only ask in a friendly way."""
 _COUNTS = frozenset({"count", "missing", "list", "intersection", "set_difference"})
 _RELIEF = 1.0
 """What a change of shape gives back of the strain of another kind of answer."""

@@ -17,8 +17,9 @@ def tables_used(work: Work, scope: exp.Select) -> set[str]:
 
 
 def sources_of(work: Work, scope: exp.Select) -> set[str]:
-    """The tables that a scope itself reads from."""
-    return {t.name for t in scope.find_all(exp.Table) if t.find_ancestor(exp.Select) is scope} & work.tables
+    """The tables that a scope itself reads from, and not those of a query around it that it only refers to."""
+    read = (t for t in scope.find_all(exp.Table) if isinstance(t.parent, exp.From | exp.Join))
+    return {t.name for t in read if t.find_ancestor(exp.Select) is scope} & work.tables
 
 
 def sources_of_top(work: Work) -> set[str]:
