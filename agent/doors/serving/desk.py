@@ -124,8 +124,7 @@ class Desk:
             for attempt in chosen.ask(asking.question):
                 before, last = last, attempt
                 for event in grown(before, attempt, showing):
-                    data = checked(app, event.data)
-                    data = _without_places(who, data)
+                    data = _without_places(who, checked(app, event.data))
                     if event.name == "result":
                         data = unmixed(app, attempt.sql, attempt.result, data)
                     yield Event(event.name, data)
@@ -163,10 +162,13 @@ def _end(span: Span, attempt: Attempt | None) -> None:
 
 
 def _without_places(who: Identity, told: dict[str, Any]) -> dict[str, Any]:
-    """What is told, the model by its last name alone to whom the machine is none of their business."""
-    if who.role == "owner" or "model" not in told:
+    """What is told, without folders of this machine for all but its owner: a model and its troubles may name some."""
+    from agent.learning.evaluating import without_places
+
+    if who.role == "owner":
         return told
-    return {**told, "model": str(told["model"]).replace("\\", "/").rpartition("/")[2]}
+    said = {name: told[name] for name in ("model", "message") if isinstance(told.get(name), str)}
+    return {**told, **{name: without_places(text) for name, text in said.items()}}
 
 
 @contextmanager

@@ -48,6 +48,8 @@ def test_asking_and_recalling_write_nothing_and_setting_up_twice_changes_nothing
             right(server.client().post("/v1/ask", json={"question": question}))
         right(server.client().get("/v1/recall", params={"question": BRAZIL}))
         assert content(demo) == before
+        unknown = server.client().post("/v1/ask", json={"question": "What is the average freight by ship country?"})
+        assert str(home.folder) not in unknown.text, "no place of the machine is told"
     finally:
         server.stop()
     again = Server(home, "--public")
