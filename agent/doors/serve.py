@@ -15,9 +15,16 @@ from agent.doors.opening import USAGE, Brain, Database, ModelName, Think, ended_
 if TYPE_CHECKING:
     from agent.settings import Settings
 
-_BACKLOG = 128
+_KEPT_ALIVE = 15
+"""Seconds that a connection without a request stays open."""
+
 _WINDING_DOWN = 10
 """Seconds that open requests get when the server is ended."""
+
+_MOST_HEADERS = 32 * 1024
+"""Bytes."""
+
+_MOST_CONNECTIONS = 256
 
 
 def serve(
@@ -71,15 +78,12 @@ def run(
     import uvicorn
 
     from agent import served
-    from agent.doors import rendering
     from agent.doors.serving.application import Plan, create_app
     from agent.doors.serving.boundary import Origins, is_loopback
-    from agent.doors.serving.brains import Brains
     from agent.doors.serving.desk import Deadlines
     from agent.doors.serving.identity import Doorman
-    from agent.doors.serving.owner import Owner
     from agent.doors.serving.problems import Unusable
-    from agent.doors.serving.roles import HOME, PUBLIC
+    from agent.doors.serving.starting import started
     from agent.doors.serving.tokens import FILE, Tokens
 
     tokens = Tokens(read.runs / FILE)
@@ -96,10 +100,7 @@ def run(
     except Unusable as error:
         stop(str(error), USAGE)
     doorman = Doorman(tokens=tokens, key=secrets.token_urlsafe(32), public=public)
-    brains = Brains(settings=read, say=rendering.say(), progress=rendering.tenths())
-    owner = Owner(open_brain=brains.open, house=HOME, ready=(PUBLIC,) if public else ())
-    owner.start()
-    try:
+    with started(read, public=public) as owner:
         house = owner.house
         assert house is not None, "the house is open once the owner has started"
         plan = Plan(owner=owner, doorman=doorman, origins=known, deadlines=Deadlines(ask=deadline))
@@ -108,20 +109,16 @@ def run(
             log_level="warning",
             access_log=False,
             server_header=False,
-            date_header=True,
             proxy_headers=False,
-            timeout_keep_alive=15,
+            timeout_keep_alive=_KEPT_ALIVE,
             timeout_graceful_shutdown=_WINDING_DOWN,
-            h11_max_incomplete_event_size=32 * 1024,
-            limit_concurrency=256,
-            backlog=_BACKLOG,
+            h11_max_incomplete_event_size=_MOST_HEADERS,
+            limit_concurrency=_MOST_CONNECTIONS,
         )
         near = f"http://{_shown(host)}:{port}" if is_loopback(host) else sorted(known.known)[0]
         with served.announced(read, url=f"http://{_reachable(host)}:{port}", key=doorman.key, folder=house.folder):
             _tell(near, doorman.key, public=public)
             uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        owner.stop()
 
 
 def _tell(url: str, key: str, *, public: bool) -> None:

@@ -15,10 +15,14 @@ all that it has.
 
 To plug in
 - a page: files go into a folder that `application.Plan.static` names, served under `/static/`; its own routes are an
-  `APIRouter` added to `Plan.routers`. It asks `GET /v1/session` for its role and CSRF token, and sends that as
-  `X-CSRF-Token` with whatever changes something. Only scripts and styles from `/static/` run: none inline.
-- tools (MCP): an ASGI application wrapped in `guarded.Guarded(app, Permission.TOOLS)`, mounted by `Plan.mounts`; it
-  finds the identity in `guarded.asking()`, and calls the desk.
+  `APIRouter` added to `Plan.routers`, each with `Depends(OPEN)`. It asks `GET /v1/session` for its role and CSRF token,
+  and sends that as `X-CSRF-Token` with whatever changes something. Only scripts and styles from `/static/` run: none
+  inline, as the boundary's Content-Security-Policy says.
+- tools (MCP): an ASGI application in `guarded.Guarded(app, Permission.TOOLS)`, one of `Plan.mounts`, with its session
+  manager in `Plan.lifespan`; a tool takes its identity from its request by `guarded.asking(request.scope)` and calls
+  the desk. Over stdio there is no request: `starting.started(settings)` gives an owner, a `Desk` is made over it, and
+  `Doorman.owner()` is who asks. Where a server has the brain open already, `agent.served.find` gives its address.
 - any new work: `await desk.run(who, Permission.…, lambda app: …)`; it runs in the owner's thread on the tenant's own
-  `App`. `desk.ask` streams the events of an answer, `desk.answer` gives the last of them.
+  `App`. `desk.ask` streams the events of an answer, `desk.answer` gives the last of them. Work that takes long is a
+  generator given to `owner.stream`, which is ended between two of its steps when its time is up.
 """

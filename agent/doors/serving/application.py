@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ class Plan:
     """What an application is made of.
 
     `static` is the folder that is served under `/static/` to everybody, `mounts` what is mounted whole, by path.
+    `lifespan` is entered before the first request, where what is mounted needs one.
     """
 
     owner: Owner
@@ -60,6 +62,7 @@ class Plan:
     routers: tuple[APIRouter, ...] = ROUTERS
     static: Path | None = None
     mounts: tuple[tuple[str, Guarded], ...] = ()
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None
 
 
 def create_app(plan: Plan) -> FastAPI:
@@ -73,6 +76,7 @@ def create_app(plan: Plan) -> FastAPI:
         docs_url=None,  # the usual pages load from other hosts
         redoc_url=None,
         max_body_size=MOST_BODY,
+        lifespan=plan.lifespan,
         # Their spans hold the query of a request, where a question or the owner's key may stand.
         telemetry={"logs": False, "metrics": False, "exclude": lambda scope: bool(scope.get("query_string"))},
     )

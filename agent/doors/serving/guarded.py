@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
@@ -12,9 +11,11 @@ from agent.doors.serving.problems import Unknown
 from agent.doors.serving.roles import Identity, Permission
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-_ASKING: ContextVar[Identity] = ContextVar("hebbql_asking")
+_ASKING = "hebbql.asking"
 
 
 class Guarded:
@@ -27,21 +28,22 @@ class Guarded:
         """Raises Unknown, Forbidden, QuotaExhausted: the boundary answers them."""
         if scope["type"] != "http":
             return
-        request = Request(scope)
         state = scope["app"].state
-        who = who_asks(request, state.doorman)
+        who = who_asks(Request(scope), state.doorman)
         allow(who, self.permission)
         state.quotas.count(who)
-        before = _ASKING.set(who)
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            _ASKING.reset(before)
+        await self._app({**scope, _ASKING: who}, receive, send)
 
 
-def asking() -> Identity:
-    """Who asks, inside an application that is guarded. Raises Unknown."""
-    try:
-        return _ASKING.get()
-    except LookupError:
-        raise Unknown("Nobody is known to ask here: mount the application in Guarded.") from None
+def asking(scope: Mapping[str, Any]) -> Identity:
+    """Who sent the request of a scope, inside an application that is guarded.
+
+    It stands in the request and not in the task, as one session of a tool may take requests of several tokens.
+
+    Raises:
+        Unknown: the request came past no guard.
+    """
+    who = scope.get(_ASKING)
+    if not isinstance(who, Identity):
+        raise Unknown("Nobody is known to ask here: mount the application in Guarded.")
+    return who

@@ -107,7 +107,7 @@ class Doorman:
         if scheme.lower() != "bearer":
             raise Unknown("Send the token as `Authorization: Bearer …`.")
         text = text.strip()
-        return self._owner() if self._is_key(text) else _of(self._known(text))
+        return self.owner() if self._is_key(text) else _of(self._known(text))
 
     def _known(self, text: str) -> Token:
         token = self.tokens.find(text)
@@ -117,7 +117,7 @@ class Doorman:
 
     def _of_session(self, session: Session) -> Identity:
         if session.token is None:
-            return self._owner()
+            return self.owner()
         token = self.tokens.by_id(session.token)
         if token is None:
             raise Unknown("The token that this page came by was revoked.")
@@ -131,7 +131,8 @@ class Doorman:
     def _is_key(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self.key.encode())
 
-    def _owner(self) -> Identity:
+    def owner(self) -> Identity:
+        """The identity of who started the server."""
         return Identity("owner", HOME, "owner", self.owner_quota, "owner")
 
 
