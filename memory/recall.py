@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from memory.embedder import Embedder, EmbedderError
@@ -24,6 +26,9 @@ PER_DATASET = 16
 """Episodes taken of one dataset, at most."""
 
 _WORDS_LOOKED_AT = 40
+_SLOT = re.compile(r"<\w+>")
+_NAME = r'(?:"(?:[^"]|"")+"|`[^`]+`|\w+)'
+_SOURCE = re.compile(rf"\b(?:FROM|JOIN)\s+({_NAME}(?:\.{_NAME})*)")
 
 
 class Intended(Protocol):
@@ -104,10 +109,16 @@ class _Wanted:
     tables: tuple[str, ...]
     question: str
     masked: str
+    known: frozenset[str] = frozenset()
+    """All tables that questions are known to be about, in lower case."""
 
     @property
     def words(self) -> str:
         return f"{self.question} {self.masked}"
+
+    @property
+    def slots(self) -> Counter[str]:
+        return _slots(self.masked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +200,7 @@ class Recall:
         if limit < 1:
             return ()
         by_words, intents, embedded = self._looked_up(wanted)
+        wanted = replace(wanted, known=_lower(*tables, *(table for known in intents for table in known.tables)))
         try:
             embedded()
             return self._by_meaning(wanted, intents, by_words, limit, allowed)
@@ -232,7 +244,7 @@ class Recall:
         left = self._worth_opening(wanted, intents, by_words)
         best: dict[str, float] = {}
         for known in intents:
-            best[known.bucket] = max(_score(1, 1, wanted, known), best.get(known.bucket, 0.0))
+            best[known.bucket] = max(_at_most(wanted, known), best.get(known.bucket, 0.0))
         first: list[Recalled] = []
         again: list[Recalled] = []
         while left:
@@ -297,6 +309,30 @@ class Recall:
             for candidate, likeness in zip(candidates, masked, strict=True)
         ]
 
+    def scored(
+        self,
+        episodes: Sequence[Episode],
+        *,
+        bucket: str,
+        kind: str,
+        tables: tuple[str, ...],
+        question: str,
+        masked: str,
+    ) -> tuple[Recalled, ...]:
+        """Weigh all of some episodes as `recall` weighs what it finds, best first; nothing is looked for or left out.
+
+        Raises:
+            EmbedderError: the embedding model cannot run.
+        """
+        known = _lower(*tables, *(table for one in self._episodes.intents() for table in one.tables))
+        wanted = _Wanted(bucket, kind, tables, question, masked, known)
+        [mine] = self._embedder.embed([question])
+        theirs = self._vectors.of(episodes, "question")
+        candidates = [
+            _Candidate(episode, float(vector @ mine)) for episode, vector in zip(episodes, theirs, strict=True)
+        ]
+        return tuple(sorted(self._scored(wanted, candidates, ""), key=_rank))
+
     def _masked_likeness(self, wanted: _Wanted, episodes: Sequence[Episode]) -> list[float]:
         if not episodes:
             return []
@@ -314,19 +350,57 @@ def _overlap(one: Iterable[str], other: Iterable[str]) -> float:
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
 
 
-def _score(wording: float, masked: float, wanted: _Wanted, other: Intended) -> float:
-    """Weigh wording, masked wording, kind and linked tables into one number in [0, 1].
+def _slots(masked: str) -> Counter[str]:
+    return Counter(_SLOT.findall(masked))
 
-    The weights were tried on 121 Northwind questions against the 279 of the seed pack: an episode with the same
-    tables and the same clauses is among the first three for 53 of the 70 questions that have one, with wording alone
-    for 33, with wording and masked wording for 35. Weights of 0.2 to 0.35 each are within noise of one another.
+
+def _alike(one: Counter[str], other: Counter[str]) -> float:
+    """Share of slots that both have, each as often as it comes: 1.0 for the same, or where neither has any."""
+    return (one & other).total() / (one | other).total() if one or other else 1.0
+
+
+def _lower(*tables: str) -> frozenset[str]:
+    return frozenset(table.casefold() for table in tables)
+
+
+def sources(sql: str, known: frozenset[str]) -> frozenset[str]:
+    """Those of the known tables, written in lower case, that a query in one spelling reads.
+
+    What stands after FROM in `EXTRACT(YEAR FROM x)`, and a name that WITH gives, is no known table. A table that
+    stands after a comma is not seen.
+
+    >>> sql = 'WITH a AS (SELECT x FROM "Order Details" JOIN Orders ON TRUE) SELECT EXTRACT(YEAR FROM x) FROM a'
+    >>> sorted(sources(sql, frozenset({"customers", "order details", "orders"})))
+    ['order details', 'orders']
     """
-    return (
-        0.3 * min(max(wording, 0.0), 1.0)
-        + 0.2 * min(max(masked, 0.0), 1.0)
-        + 0.25 * (other.kind == wanted.kind)
-        + 0.25 * _overlap(wanted.tables, other.tables)
+    return known & _lower(*(re.sub(r'["`]', "", name) for name in _SOURCE.findall(sql)))
+
+
+def _at_most(wanted: _Wanted, known: Intended) -> float:
+    """The score that no episode of an intent exceeds for a question."""
+    return _sum(1, 1, known.kind == wanted.kind, _overlap(wanted.tables, known.tables), 1, 1)
+
+
+def _score(wording: float, masked: float, wanted: _Wanted, episode: Episode) -> float:
+    return _sum(
+        min(max(wording, 0.0), 1.0),
+        min(max(masked, 0.0), 1.0),
+        episode.kind == wanted.kind,
+        _overlap(wanted.tables, episode.tables),
+        _overlap(_lower(*wanted.tables), sources(episode.sql, wanted.known)),
+        _alike(wanted.slots, _slots(episode.masked)),
     )
+
+
+def _sum(wording: float, masked: float, kind: float, linked: float, read: float, slots: float) -> float:
+    """Weigh what speaks for an episode into one number in [0, 1].
+
+    That is how much alike are the questions and the masked questions, the kinds of answer, the tables that the
+    questions are about, those of the question and those the query reads, and the literals, by kind and number.
+    The weights are those of a conditional logit (McFadden, 1974) over the seed pack, fitted on its own questions,
+    training and development, and rounded (`scripts/EXPERIMENTS.md`); a tenth more or less of each is within noise.
+    """
+    return 0.15 * wording + 0.1 * masked + 0.2 * kind + 0.15 * linked + 0.25 * read + 0.15 * slots
 
 
 def _level(wanted: _Wanted, episode: Episode) -> Level:
