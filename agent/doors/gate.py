@@ -207,7 +207,7 @@ def improved(found: Improvement, *, as_json: bool) -> None:
     for one in measured.red if measured else ():
         typer.echo(plain(f"{one.name}: {one.reason}"))
     typer.echo(f"The report is in {Path(found.files[1])}.")
-    if found.outcome == "accepted" and found.changes:
+    if found.outcome == "accepted" and found.changes and not found.notes:
         typer.echo(f"Its changes in words: hebbql brain diff {found.id}-before {found.id}-after")
 
 
@@ -215,7 +215,8 @@ def rolled_back(done: RolledBack, *, as_json: bool) -> None:
     """Print what going back came to."""
     if as_json:
         told = {"snapshot": done.snapshot, "hash": done.hash, "edits": len(done.edits), "erased": list(done.erased)}
-        _print({**told, "exact": done.is_exact, "status": "rolled back" if done.edits else "unchanged"})
+        status = "rolled back" if done.edits else "unchanged"
+        _print({**told, "exact": done.is_exact, "status": status, "notes": list(done.notes)})
         return
     if not done.edits:
         typer.echo(f"The brain is what {done.snapshot} says already; nothing changed.")
@@ -223,13 +224,16 @@ def rolled_back(done: RolledBack, *, as_json: bool) -> None:
         typer.echo(f"Rolled back to {done.snapshot}: {_counted(done.edits)} Its hash is {done.hash[:12]}.")
     if done.erased:
         typer.echo(f"Not brought back, as they were erased since: {len(done.erased)} episodes.")
+    for note in done.notes:
+        typer.echo(note)
 
 
 def _counted(edits: tuple[Edit, ...]) -> str:
     from collections import Counter
 
     counts = Counter(f"{edit.kind} {edit.action}" for edit in edits)
-    return f"{len(edits)} edits ({', '.join(f'{count} {what}' for what, count in sorted(counts.items()))})."
+    many = "edit" if len(edits) == 1 else "edits"
+    return f"{len(edits)} {many} ({', '.join(f'{count} {what}' for what, count in sorted(counts.items()))})."
 
 
 def _print(told: dict[str, Any]) -> None:

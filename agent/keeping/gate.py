@@ -19,6 +19,7 @@ from memory.brain.erased import erased_since
 from memory.brain.improving import Change, improve
 from memory.brain.snapshot import Snapshot
 from memory.brain.writing import make_so, write_edits
+from memory.errors import BrainError
 from memory.store import StoreError
 from procedural.store import METADATA
 
@@ -60,7 +61,7 @@ class RolledBack:
     """What going back came to: the edits that were made, and the episodes that stay away because they were erased.
 
     `is_exact`: nothing was erased since, so that the brain knows just what the snapshot said when it was taken, but for
-    the schema, which is the database's.
+    the schema, which is the database's. `notes` say what is still to be done.
     """
 
     snapshot: str
@@ -68,6 +69,7 @@ class RolledBack:
     edits: tuple[Edit, ...]
     erased: tuple[str, ...]
     is_exact: bool
+    notes: tuple[str, ...] = ()
 
 
 def _nothing(_step: str) -> None:
@@ -124,21 +126,19 @@ class Gate:
         cognee = tried.enriched if with_cognee else cognee
         if why := why_red(before, tried.measured):
             return told("blocked", f"What it would become is red: {why}.", before=before, after=tried.measured)
-        self._change_over(id, old, made.edits)
-        done = told("accepted", "Green before and after.", before=before, after=tried.measured, cognee=cognee)
+        first = self._change_over(id, old, made.edits)
+        done = told(
+            "accepted", "Green before and after.", before=before, after=tried.measured, cognee=cognee, notes=first
+        )
         self.between("reported")
         notes = self._brought_along(with_cognee)
-        return self._written(replace(done, notes=notes)) if notes else done
+        return self._written(replace(done, notes=(*first, *notes))) if notes else done
 
     def _brought_along(self, with_cognee: bool) -> tuple[str, ...]:
         """Bring the episode store to what the brain is now, and let Cognee improve; what did not work, in words."""
         app = self.app
-        app.bring_up_to_date()
-        if waiting := len(app.ledger.outbox()):
-            return (
-                "The brain is changed whole, but the episode store could not be brought up to date: "
-                f"{waiting} of its changes wait in the ledger. The next command does it; see: hebbql doctor.",
-            )
+        if waiting := self._waiting():
+            return waiting
         try:
             if with_cognee:
                 enrich(app)
@@ -146,6 +146,16 @@ class Gate:
             app.say(f"Cognee's own improve failed: {error}")
             return (f"The brain is changed whole, but Cognee's own improve failed: {type(error).__name__}.",)
         return ()
+
+    def _waiting(self) -> tuple[str, ...]:
+        """Bring the episode store to what the brain is now; what could not be done, in words."""
+        self.app.bring_up_to_date()
+        if not (waiting := len(self.app.ledger.outbox())):
+            return ()
+        return (
+            "The brain is changed whole, but the episode store could not be brought up to date: "
+            f"{waiting} of its changes wait in the ledger. The next command does it; see: hebbql doctor.",
+        )
 
     def _tried(self, id: str, edits: tuple[Edit, ...], asked: Questions, with_cognee: bool) -> Tried:
         app = self.app
@@ -158,18 +168,24 @@ class Gate:
         finally:
             candidates.remove(candidate)
 
-    def _change_over(self, id: str, old: Snapshot, edits: tuple[Edit, ...]) -> None:
+    def _change_over(self, id: str, old: Snapshot, edits: tuple[Edit, ...]) -> tuple[str, ...]:
+        """Make the edits in one transaction, between two snapshots; what could not be done after them, in words."""
         app, versions = self.app, self.app.versions
         if versions.live.hash != old.hash:
             raise RunError("The brain has learned something meanwhile, so nothing was changed. Improve it again.")
         if not edits:
-            return
+            return ()
         versions.take(f"{id}-before", why="what was improved")
         self.between("snapshot before")
         write_edits(app.ledger, versions.weights, edits, why="improve", subject=id)
         self.between("changed over")
-        versions.take(f"{id}-after", why="what it became")
+        try:
+            versions.take(f"{id}-after", why="what it became")
+        except BrainError as error:
+            app.say(str(error))
+            return (f"The brain is changed whole, but no snapshot {id}-after was taken: {type(error).__name__}.",)
         self.between("snapshot after")
+        return ()
 
     def roll_back(self, name: str) -> RolledBack:
         """Make the brain what a snapshot says, weights and episodes exactly; or change nothing.
@@ -185,10 +201,11 @@ class Gate:
         erased = set(erased_since(app.ledger, name))
         written = make_so(app.ledger, versions.weights, wanted, why="rollback", subject=name)
         after = versions.live
-        app.bring_up_to_date()
+        notes = self._waiting()
         erased.update(written.erased)
         left = [edit for edit in diff(after, wanted) if edit.kind != "schema"]
-        return RolledBack(name, after.hash, written.edits, tuple(sorted(erased)), is_exact=not left and not erased)
+        is_exact = not left and not erased
+        return RolledBack(name, after.hash, written.edits, tuple(sorted(erased)), is_exact, notes)
 
     def back_to(self, name: str) -> tuple[Edit, ...]:
         """The edits that going back to a snapshot would make. Raises SnapshotError."""

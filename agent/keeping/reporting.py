@@ -95,7 +95,8 @@ def _changes(found: Improvement) -> list[str]:
     counts = Counter(change.rule for change in found.changes if change.edit.kind == "episode")
     told = ", ".join(f"{count} {rule}" for rule, count in sorted(counts.items())) or "no episode"
     weights = sum(change.edit.kind == "synapse" for change in found.changes)
-    lines = [f"{len(found.changes)} changes: {told}; {weights} of weights.", ""]
+    many = "change" if len(found.changes) == 1 else "changes"
+    lines = [f"{len(found.changes)} {many}: {told}; {weights} of weights.", ""]
     for change in found.changes:
         if change.edit.kind == "episode":
             lines.append(f"- {change.rule}, {change.edit.action}: `{change.edit.key[1]}`: {change.reason}")

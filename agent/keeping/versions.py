@@ -266,12 +266,15 @@ class Versions:
         from agent.keeping.seeking import Forbidden, named, sought
 
         if check is not None:
-            forbidden = named(checks or self.app.settings.data / "brain" / "checks", check)
+            place = checks or self.app.checking.folder
+            if place is None:
+                raise BisectionError("No checks are shipped for this database. Name their folder with --checks.")
+            forbidden = named(place, check)
         else:
             try:
                 forbidden = Forbidden(kind="forbidden", name="given", text=text, sql=sql)
             except ValueError as error:
-                raise BisectionError("What is looked for needs a letter or a digit.") from error
+                raise BisectionError("Look for a letter or a digit at least, and 2,000 signs at most.") from error
         return sought(forbidden, used=partial(used, schema=self.app.schema))
 
     def archive(self, folder: Path) -> Exported:

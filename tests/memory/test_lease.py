@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.errors import BrainLockedError, BrainUnwritableError
-from memory.lease import writer_lease
+from memory.errors import BrainLockedError, BrainMissingError, BrainUnwritableError
+from memory.lease import server_lease, writer_lease
 
 HOLD = """
 import sys, time
@@ -83,4 +83,32 @@ def test_the_lease_is_free_after_an_error_in_the_block(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "note").write_text("a file")
     with pytest.raises(BrainUnwritableError, match=r"note.*--brain"), writer_lease(tmp_path / "note" / "b", wait=0):
+        pass
+
+
+def test_a_ledger_on_a_server_has_one_writer_and_is_free_when_that_is_killed(postgres_database: str) -> None:
+    told: list[int | None] = []
+    other = f"{postgres_database}&options=-csearch_path%3Dpg_catalog"
+    with server_lease(postgres_database, wait=0):
+        with (
+            pytest.raises(BrainLockedError, match=r"within 0 s\..*HEBBQL_LEDGER"),
+            server_lease(postgres_database, wait=0.3, waiting=told.append),
+        ):
+            pass
+        with server_lease(other, wait=0):
+            assert told == [None], "another schema is another brain"
+    took = "from memory.lease import server_lease as held\nimport sys, time\nwith held(sys.argv[1], wait=0):\n"
+    command = [sys.executable, "-c", took + "    print('held', flush=True); time.sleep(60)", postgres_database]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        with pytest.raises(BrainLockedError), server_lease(postgres_database, wait=0):
+            pass
+        holder.kill()
+    with server_lease(postgres_database, wait=10):
+        pass
+
+
+def test_a_server_that_is_not_there_is_said(postgres_database: str) -> None:
+    gone = postgres_database.replace("/test_", "/none_")
+    with pytest.raises(BrainMissingError, match="HEBBQL_LEDGER"), server_lease(gone, wait=0):
         pass

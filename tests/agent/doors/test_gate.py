@@ -42,7 +42,7 @@ def test_improving_goes_back_and_forth_with_the_exit_codes_of_a_gate(home: Home,
     id = done.json["id"]
 
     asked = home.run("brain", "rollback", f"{id}-before", said="n\n")
-    assert asked.code == 1 and "1 edits" in asked.err
+    assert asked.code == 1 and "1 edit " in asked.err
     refused = home.run("brain", "rollback", f"{id}-before", "--json")
     assert refused.code == 2 and "say --yes as well" in refused.json["message"]
     back = home.run("brain", "rollback", f"{id}-before", "--yes", "--json").json

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -27,6 +28,7 @@ from agent.learning.questions import read_pairs
 from agent.models.recorded import ScriptedModel
 from agent.settings import Settings
 from memory.brain.snapshot import SnapshotError, to_text
+from memory.errors import BrainFullError
 from memory.ledger import EventKind
 from memory.reference_store import ReferenceStore
 from memory.store import Indexed, StoreError
@@ -231,6 +233,43 @@ def test_a_store_that_cannot_be_written_is_noted_in_the_report_of_the_change_tha
     is_whole(app)
 
 
+def full_at(app: App, *steps: str) -> None:
+    """Let the disk be full at some writes of the ledger; each is named with how often it is done before."""
+    seen: Counter[str] = Counter()
+
+    def between(step: str) -> None:
+        seen[step] += 1
+        if f"{seen[step]} {step}" in steps:
+            raise BrainFullError("The disk is full.")
+
+    app.ledger.between = between
+
+
+def test_a_disk_that_is_full_before_the_change_over_changes_nothing_and_one_after_it_is_noted(
+    either_app: App, settings: Settings
+) -> None:
+    app = either_app
+    add_a_twin_and_a_stale_one(app)
+    before, text = app.versions.live, to_text(app.versions.live)
+    app.versions.take("before")
+    for step in ("1 brain_changed event", "1 episode row", "1 outbox forget", "1 before commit"):
+        full_at(app, step)
+        with pytest.raises(BrainFullError):
+            app.versions.revert(before.episodes[0].batch)
+        full_at(app)
+        assert to_text(app.versions.live).splitlines()[1:] == text.splitlines()[1:], step
+    full_at(app, "2 snapshot_taken event", "1 outbox acked")
+    found = app.gate.improve(asked(settings))
+    assert found.ok and len(found.notes) == 2 and "no snapshot" in found.notes[0] and "wait in" in found.notes[1]
+    assert app.versions.live.hash == found.hash_after != before.hash
+    full_at(app, "1 outbox acked", "2 outbox acked")
+    back = app.gate.roll_back("before")
+    assert back.is_exact and back.hash == before.hash and "wait in the ledger" in back.notes[0]
+    full_at(app)
+    app.get_ready_to_recall()
+    is_whole(app)
+
+
 def test_a_confirmed_answer_that_is_no_episode_is_distilled(app: App, settings: Settings) -> None:
     app.model = ScriptedModel(["SELECT COUNT(*) FROM Boats WHERE Metres > 8"] * 2)
     *_, attempt = app.ask("How many boats are longer than 8 metres?")
@@ -285,7 +324,22 @@ def test_cognee_with_a_model_is_asked_to_improve_every_member_and_changes_none_o
     is_whole(app)
 
 
-def test_killed_while_the_candidate_is_built_or_after_the_change_over_one_whole_brain_is_live(
+def improved_until(
+    settings: Settings, step: str, seconds: str, snapshot: str = ""
+) -> subprocess.CompletedProcess[bytes]:
+    """Improve a brain, or roll it back to a snapshot, in a process that kills itself some seconds after a step."""
+    places = (settings.database, settings.brain, settings.runs, settings.data / "checks")
+    return subprocess.run(
+        [sys.executable, str(KILLED), *map(str, places), step, seconds, *([snapshot] if snapshot else [])],
+        env=os.environ
+        | {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
+        | ({"HEBBQL_LEDGER": settings.ledger} if settings.ledger else {}),
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_killed_while_a_brain_is_improved_or_rolled_back_one_whole_brain_is_live(
     either: Settings,
 ) -> None:
     settings = either
@@ -294,20 +348,20 @@ def test_killed_while_the_candidate_is_built_or_after_the_change_over_one_whole_
         add_a_twin_and_a_stale_one(app)
         old = app.versions.live.hash
     for step, seconds, is_new in (("candidate copied", "4", False), ("changed over", "0", True)):
-        places = (settings.database, settings.brain, settings.runs, settings.data / "checks")
-        killed = subprocess.run(
-            [sys.executable, str(KILLED), *map(str, places), step, seconds],
-            env=os.environ
-            | {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONWARNINGS": "ignore"}
-            | ({"HEBBQL_LEDGER": settings.ledger} if settings.ledger else {}),
-            capture_output=True,
-            check=False,
-        )
+        killed = improved_until(settings, step, seconds)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         if not is_new:
             assert (Path(str(settings.brain)) / "candidates").is_dir(), "it was killed in the middle"
         with open_app(settings) as app:
             assert not (app.folder / "candidates").exists(), "the next opening clears up"
             assert (app.versions.live.hash == old) is not is_new
+            app.get_ready_to_recall()
+            is_whole(app)
+            first = app.versions.taken()[0].name if is_new else ""
+    for step, is_back in (("brain_changed event", False), ("marker writing", True)):
+        killed = improved_until(settings, step, "0", first)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        with open_app(settings) as app:
+            assert (app.versions.live.hash == old) is is_back
             app.get_ready_to_recall()
             is_whole(app)
