@@ -45,8 +45,9 @@ def opened_copy(
     """
     if settings.ledger:
         raise BrainError(
-            "An audit reads a copy of a ledger in a file, and HEBBQL_LEDGER names one in PostgreSQL. Write that down with "
-            "`hebbql brain export FILE`. Then unset HEBBQL_LEDGER, `hebbql brain build FILE --brain DIR`, and audit DIR."
+            "An audit reads a copy of a ledger in a file, and HEBBQL_LEDGER names one in PostgreSQL. Write that down "
+            "with `hebbql brain export FILE`, unset HEBBQL_LEDGER, make a brain of it with `hebbql brain build FILE "
+            "--brain DIR`, and audit that with --brain DIR."
         )
     with TemporaryDirectory(prefix="hebbql-audit-") as made:
         place = Path(made)
