@@ -9,8 +9,10 @@ from sqlglot import exp
 
 from agent.database.dialects import dialect as read_dialect
 from agent.drafting.adapting.calls import aggregates, call, calls, counts_rows, is_call
+from agent.drafting.adapting.parting import homes_of
 from agent.drafting.adapting.sources import denied
-from agent.drafting.adapting.work import Filter, Misfit, Work, column_of, key_to, matching, parsed
+from agent.drafting.adapting.work import Filter, Misfit, Work, column_of, home_of, key_to, matching, parsed
+from agent.drafting.literals import Column
 from agent.drafting.saying import Thing
 
 _HOW_MANY = re.compile(r"\b(?:how many|number of|count of|most|fewest|more|fewer)\s+\Z", re.IGNORECASE)
@@ -236,6 +238,8 @@ def fit_distinct(work: Work) -> None:
     """Count different ones where only rows were counted."""
     thing = work.new.distinct
     if (work.old.distinct is None) == (thing is None):
+        if thing is not None and thing.column is not None and thing != work.old.distinct:
+            _count_others(work, (thing.table, thing.column))
         return
     counts = counts_rows(work.tree)
     if thing is None or len({id(count.find_ancestor(exp.Select)) for count in counts}) != 1:
@@ -246,3 +250,15 @@ def fit_distinct(work: Work) -> None:
         count.set("expressions", [exp.Distinct(expressions=[column.copy()])])
     work.settled.append(thing)
     work.bend(0.4, f"different ones of {thing} are counted")
+
+
+def _count_others(work: Work, after: Column) -> None:
+    """Count different values of a column where different ones of something else were counted."""
+    before = work.old.distinct
+    found = [one for count in calls(work.tree, "COUNT") for one in count.expressions if isinstance(one, exp.Distinct)]
+    if before is None or len(found) != 1 or len(found[0].expressions) != 1:
+        return
+    if home_of(found[0].expressions[0]) in homes_of(work, before):
+        found[0].set("expressions", [column_of(*after)])
+        work.settled += [before, Thing(*after)]
+        work.bend(0.2, f"different ones of {after[0]}.{after[1]} are counted")

@@ -19,7 +19,7 @@ def fit_things(work: Work) -> None:
     if fit_sides(work):
         return
     old, new = list(work.old.things), list(work.new.things)
-    before = [one for one in old if one not in new]
+    before = [one for one in old if one not in new and one not in work.settled]
     after = [one for one in new if one not in old and one not in work.settled]
     if fit_columns_shown(work):
         return
