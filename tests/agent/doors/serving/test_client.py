@@ -6,6 +6,7 @@ import json
 import stat
 from typing import TYPE_CHECKING
 
+from tests.agent.doors.conftest import RECORDED
 from tests.agent.doors.serving.conftest import BRAZIL, Server
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_the_command_line_asks_the_server_that_has_the_brain_open_and_opens_it_itself_after(home: Home) -> None:
+    home.environment["HEBBQL_MODEL"] = f"recorded:{RECORDED}"
     alone = home.run("ask", BRAZIL)
     server = Server(home)
     [note] = (home.folder / "runs" / "serving").glob("*.json")
