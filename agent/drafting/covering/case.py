@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, lru_cache
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from agent.attempt import Understood
 from agent.database.guard import parse_query
 from agent.database.naming import fold as fold_name
 from agent.database.result import QueryRejected, Result
-from agent.drafting.literals import Column
+from agent.drafting.literals import Column, number_in
 from agent.drafting.operands import AGGREGATES, Compared, Names, comparisons, literals
 from agent.linked import Grounding, Link
 from agent.linking import Lexicon
@@ -204,6 +205,15 @@ class Case:
         words = (self.lexicon.column_words.get(column, frozenset()) | also) - _PLAIN_WORDS
         return any(words & self.lexicon.column_words.get(other, frozenset()) for other in self.columns)
 
+    def is_named_in_part(self, column: Column, text: str) -> bool:
+        """Whether a word of the question that links to nothing stands in a value of a column and in no other of it."""
+        known = known_values(self.lexicon).get(column, frozenset())
+        if fold(text) not in known:
+            return False
+        loose = {token.stem for word in self.grounding.leftover for token in tokens(word)}
+        own = loose & {token.stem for token in tokens(text)}
+        return any(sum(stem in one for one in _stems_of(self.lexicon, column)) == 1 for stem in own)
+
     def told(self, expression: str) -> tuple[Column, ...]:
         """The real columns that an expression of the glossary names."""
         found = []
@@ -254,6 +264,40 @@ class Case:
             return column[0]
         referred = self.refers.get(column)
         return referred[0] if referred is not None else None
+
+
+@lru_cache(maxsize=8)
+def known_values(lexicon: Lexicon) -> dict[Column, frozenset[str]]:
+    """The values of each column whose values are all known, folded."""
+    return {
+        (one.table, one.column): frozenset(map(fold, one.values))
+        for one in lexicon.facts.columns
+        if one.complete and one.values
+    }
+
+
+@lru_cache(maxsize=8)
+def range_of(lexicon: Lexicon) -> dict[Column, tuple[Decimal, Decimal]]:
+    """The smallest and the largest number of each column of numbers."""
+    found = {}
+    for one in lexicon.facts.columns:
+        low, high = number_in(one.minimum or ""), number_in(one.maximum or "")
+        if not one.is_date and not one.values and low is not None and high is not None:
+            found[one.table, one.column] = (low, high)
+    return found
+
+
+def is_fraction(lexicon: Lexicon, column: Column) -> bool:
+    """Whether a column holds parts of one, not all of them 0 or 1, as a discount of 0.25."""
+    low, high = range_of(lexicon).get(column, (Decimal(0), Decimal(0)))
+    return low >= 0 and high <= 1 and high % 1 != 0
+
+
+@lru_cache(maxsize=64)
+def _stems_of(lexicon: Lexicon, column: Column) -> tuple[frozenset[str], ...]:
+    """The stems of each value of a column."""
+    known = known_values(lexicon).get(column, frozenset())
+    return tuple(frozenset(token.stem for token in tokens(text)) for text in known)
 
 
 def own_columns(node: exp.Expr) -> Iterator[exp.Column]:

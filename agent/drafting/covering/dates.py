@@ -58,7 +58,7 @@ class _Timed:
 
 def times(case: Case) -> Iterator[str]:
     """Each time of the question bounds a date, and where it can be told the days kept are those that are meant."""
-    meant = case.grounding.periods
+    meant = [period for period in case.grounding.periods if not _is_among(case, period)]
     if not meant or (len(meant) > 2 and "count" in case.called):
         return
     found = _timed(case)
@@ -90,10 +90,10 @@ def times(case: Case) -> Iterator[str]:
             yield f"a condition keeps no day of {meant[0].text!r}{_wanted(case, meant[0])}"
             return
     if part:
-        yield from _too_much(case, stretches, wholes)
+        yield from _too_much(case, meant[0], stretches, wholes)
         return
     if len(meant) > 1:
-        yield from _each(case, stretches, wholes)
+        yield from _each(case, meant, stretches, wholes)
         return
     period, whole = meant[0], wholes[0]
     if whole in stretches or _together(stretches) == whole:
@@ -106,9 +106,8 @@ def times(case: Case) -> Iterator[str]:
         yield f"the days kept are not those of {period.text!r}{_wanted(case, period)}"
 
 
-def _too_much(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
+def _too_much(case: Case, period: Period, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
     """`early 1997`, `the first two weeks of 1998` are less than the time itself."""
-    period = case.grounding.periods[0]
     before = case.question[: period.start].removesuffix("-")
     match = _LESS.search(before)
     linked = any(match is not None and link.start <= match.start() < link.end for link in case.grounding.chosen)
@@ -155,6 +154,13 @@ def _is_always(case: Case, period: Period) -> bool:
     )
 
 
+def _is_among(case: Case, period: Period) -> bool:
+    """Whether a month of any year is one of those of another time, month by month: `1997 by month, from January on`."""
+    others = [one for one in case.grounding.periods if one.month is None]
+    monthly = _parts(case) & {"month", "year_month", "trunc_month"}
+    return period.month is not None and bool(monthly) and any(_is_written(case, other) for other in others)
+
+
 def _is_other_side(case: Case, one: Bounds, other: Bounds) -> bool:
     """Whether a stretch is what lies before or behind a time that the question leaves out."""
     touches = (one.until is not None and one.until == other.since) or (
@@ -172,9 +178,8 @@ def _meet(one: Bounds, other: Bounds) -> bool:
     return early and late
 
 
-def _each(case: Case, stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
+def _each(case: Case, meant: Sequence[Period], stretches: Sequence[Bounds], wholes: Sequence[Bounds]) -> Iterator[str]:
     """Several times, each of which has its own stretch, unless the query goes by time anyway."""
-    meant = case.grounding.periods
     joined = case.kind != "compare" or case.says(_JOINED)
     if joined and (_hull(wholes) in stretches or _together(stretches) == _together(wholes) is not None):
         return
@@ -220,7 +225,8 @@ def _other_column(case: Case, found: Sequence[_Timed]) -> Iterator[str]:
     own = words.get(column, frozenset())
     if not own or own & case.said:
         return
-    named = [link for link in case.grounding.chosen if link.kind == "table" and not link.verb]
+    named = [link for link in case.grounding.chosen if link.kind == "table" or link.role == "entity"]
+    named = [link for link in named if not link.verb]
     inside = {token.stem for link in named for token in tokens(link.text)}
     for other, theirs in words.items():
         if other[0] == column[0] and theirs and theirs <= case.said - inside:

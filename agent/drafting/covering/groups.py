@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case, is_aggregate, name_of
+from agent.drafting.covering.case import Case, is_aggregate, name_of, own_columns
 from agent.keys import qualified
 from agent.periods import grain_of
 
@@ -17,6 +17,7 @@ _APART = re.compile(
     re.IGNORECASE,
 )
 _BY = r"(?<!ed )(?<!t )by (?:the )?<(?:tables?|column|part)>"
+_PARTED = re.compile(r"\b(?:per|each|every|(?P<by>by))\s+(?:the\s+)?", re.IGNORECASE)
 _SPLIT = re.compile(r"\b(?:per|(?<!ed )(?<!d )by|each|every)\s+(?:the\s+|our\s+)?(?:\w+\s+)?\Z", re.IGNORECASE)
 _ADDING = frozenset({"sum", "total", "count", "avg"})
 _UNITS = {
@@ -30,7 +31,7 @@ _UNITS = {
 def groups(case: Case) -> Iterator[str]:
     """One row per group where the question says so, and no column beside an aggregate that belongs to no group."""
     grouped = any(one.args.get("group") is not None for one in case.selects)
-    parted = case.says(_APART) or case.reading.has(_BY) or case.kind == "over_time"
+    parted = (case.says(_APART) or case.reading.has(_BY) or case.kind == "over_time") and not _is_one(case)
     if not grouped and parted and case.kind in ("by_group", "top_per_group", "over_time"):
         apart = case.tree.find(exp.Window, exp.Subquery, exp.SetOperation, exp.Exists, exp.CTE, exp.Case)
         if apart is None and case.called & (_ADDING | {"min", "max"}):
@@ -51,6 +52,28 @@ def groups(case: Case) -> Iterator[str]:
             yield f"the question goes by {unit} ({case.grounding.grouping})"
     for select in case.selects:
         yield from _bare_columns(case, select)
+
+
+def _is_one(case: Case) -> bool:
+    """Whether one row answers: the average of all rows (`units per order line`), or a date that a time is told by."""
+    averaged = {
+        column[0]
+        for call in case.tree.find_all(exp.Anonymous)
+        if name_of(call) == "avg" and is_aggregate(call)
+        for node in own_columns(call)
+        if (column := case.names.column(node)) is not None
+    }
+    dated = {found.column for one in case.compared if (found := case.names.date_part(one.other)) is not None}
+    parted = list(_PARTED.finditer(case.question))
+    for match in parted:
+        meant = [link for link in case.asked if link.start == match.end()]
+        if match["by"] is None:
+            one = any(link.table in averaged and link.column is None for link in meant)
+        else:
+            one = any((each.table, each.column) in dated for k in meant for each in case.stretches[k.start, k.end])
+        if not one:
+            return False
+    return bool(parted)
 
 
 def _bare_columns(case: Case, select: exp.Select) -> Iterator[str]:

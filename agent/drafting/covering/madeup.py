@@ -17,6 +17,7 @@ _HARMLESS = frozenset(map(Decimal, ("0", "1", "100", "0.5", "2")))
 _SEVERAL = {"twice": 2, "double": 2, "both": 2, "pair": 2, "half": 2, "couple": 2, "several": 2, "dozen": 12, "all": 2}
 _YEAR = re.compile(r"\d{4}|\b\d\ds?\b")
 _SHORT = 2
+_DAYS = Decimal(7)
 _LETTERS = re.compile(r"[A-Za-z]")
 
 
@@ -25,7 +26,7 @@ def made_up(case: Case) -> Iterator[str]:
     for one in case.compared:
         if case.names.date_part(one.other) is not None:
             within = one.node.find_ancestor(exp.If) is not None
-            if not within and not case.grounding.periods and not _YEAR.search(case.question):
+            if one.literal.name and not within and not case.grounding.periods and not _YEAR.search(case.question):
                 yield f"the question does not speak of the time {one.literal.name!r}"
             continue
         if case.names.ranks(one.other) or _in_glossary(case, one.literal):
@@ -38,7 +39,7 @@ def made_up(case: Case) -> Iterator[str]:
         if number is not None and (not one.literal.is_string or case.names.column(one.other) is None):
             if not _is_said_number(case, number):
                 yield f"the question does not speak of {one.literal.name}{_where(one)}"
-        elif not _is_said_text(case, one):
+        elif not _is_said_text(case, one) and not _is_named_in_part(case, one):
             yield f"the question does not speak of {one.literal.name!r}{_where(one)}"
 
 
@@ -81,6 +82,7 @@ def _is_said_number(case: Case, number: Decimal) -> bool:
     said = {found for link in case.grounding.links if (found := number_in(link.value or "")) is not None}
     for one in case.grounding.comparisons:
         said |= {found for text in (one.number, one.high or "") if (found := number_in(text)) is not None}
+    said |= {Decimal(day.year) for one in case.grounding.periods for day in (one.since, one.until) if day is not None}
     if case.grounding.offset is not None:
         said.add(Decimal(case.grounding.offset + 1))
     for token in tokens(case.question):
@@ -90,8 +92,15 @@ def _is_said_number(case: Case, number: Decimal) -> bool:
         word = NUMBER_WORDS.get(token.folded, _SEVERAL.get(token.folded))
         if word is not None:
             said.add(Decimal(word))
+        elif token.stem == "week":
+            said |= {number * _DAYS for number in said} | {_DAYS}
     near = {other + step for other in said for step in (0, 1, -1)}
     return size in near or size * 100 in said or any(size == other * 100 for other in said)
+
+
+def _meant_values(case: Case) -> list[str]:
+    """The values that the question links to, folded."""
+    return [fold(link.value) for link in case.grounding.links if link.value]
 
 
 def _is_said_text(case: Case, one: Compared) -> bool:
@@ -101,10 +110,15 @@ def _is_said_text(case: Case, one: Compared) -> bool:
         return True
     if _in_question(case, core):
         return True
-    meant = (fold(link.value) for link in case.grounding.links if link.value)
-    if any(core == value or (core != text and core in value) for value in meant):
+    if any(core == value or (core != text and core in value) for value in _meant_values(case)):
         return True
-    return core in fold(case.grounding.told)
+    valued = {token.stem for value in _meant_values(case) for token in tokens(value)}
+    return core in fold(case.grounding.told) or {token.stem for token in tokens(core)} <= valued
+
+
+def _is_named_in_part(case: Case, one: Compared) -> bool:
+    column = case.names.column(one.other)
+    return column is not None and case.is_named_in_part(column, one.literal.name)
 
 
 def _in_question(case: Case, text: str) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case, factors, is_aggregate, name_of
+from agent.drafting.covering.case import Case, factors, is_aggregate, name_of, own_columns
+from agent.drafting.covering.values import WORDED
 from agent.drafting.literals import Column
 from agent.keys import qualified
 from agent.linked import Link
-from agent.wording import is_plural, tokens
+from agent.wording import fold, is_plural, tokens
 
 _MEDIAN = re.compile(r"\bmedian\b", re.IGNORECASE)
 _AVERAGED = re.compile(r"\b(?:averages?|mean|avg)\b", re.IGNORECASE)
@@ -25,6 +26,10 @@ _WITHOUT = re.compile(
 )
 _TOO = re.compile(r"\s+(?:(?:are|is|be|being|to be)\s+)*(?:included|counted|as well|too|also)\b", re.IGNORECASE)
 _PER_PIECE = re.compile(r"\b(?:per|each|a|an|single)\s+\Z", re.IGNORECASE)
+_AVERAGE_OF = re.compile(
+    r"\b(?:average|mean|avg)\s+(?:(?:[\w-]+\s+){0,4}?(?:of\s+(?:an?|one|each|every|a single)|per)\s+)?\Z", re.IGNORECASE
+)
+_TOLD = re.compile(r",\s*(?:that is|i\.e\.|meaning|in other words)(?!\w)", re.IGNORECASE)
 _HOW_MANY = re.compile(r"\b(?:how many|number of)\s+(?:(?:different|distinct|of our|of the|of)\s+)*", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|early|earlier|negative|ahead)\b", re.IGNORECASE)
 _FACTORS = 2
@@ -33,6 +38,8 @@ _FACTORS = 2
 def measures(case: Case) -> Iterator[str]:
     """What is measured is what the question names: its column, its formula, a count, an average or a total."""
     links = [one for one in case.asked if not one.verb and one.quality == "exact" and not _CUT.search(one.text)]
+    if case.says(WORDED):
+        links = [one for one in links if not _is_pattern(case, one)]
     measured = [one for one in links if one.kind == "term" and one.role in ("measure", "aggregate")]
     if not any(_is_met(case, link) for link in measured):
         for link in measured[:1]:
@@ -48,7 +55,7 @@ def measures(case: Case) -> Iterator[str]:
             continue
         stem = tokens(match["what"])[0].stem
         for column in sorted(case.columns & case.lexicon.amounts):
-            if case.lexicon.column_words.get(column) == frozenset({stem}):
+            if case.lexicon.column_words.get(column) == frozenset({stem}) and not _is_named(case, column, match.span()):
                 yield f"{match[0]!r} says to leave {qualified(*column, case.lexicon.schema.dialect)} out"
     called = case.called
     if (
@@ -62,6 +69,16 @@ def measures(case: Case) -> Iterator[str]:
         yield "the question asks for an average (AVG)"
     if case.kind == "sum" and case.says(_TOTALLED) and not called & {"sum", "total", "count"}:
         yield "the question asks for a total (SUM)"
+
+
+def _is_pattern(case: Case, link: Link) -> bool:
+    """Whether the query looks for the very words of a link in a text: `whose title mentions Sales`."""
+    return any(text.strip("%*_") == fold(link.text) for text in case.texts)
+
+
+def _is_named(case: Case, column: Column, but: tuple[int, int]) -> bool:
+    """Whether the question names a column elsewhere, so that it is not the column that is to be left out."""
+    return any((one.table, one.column) == column for one in case.asked if not but[0] <= one.start < but[1])
 
 
 def _expression(case: Case, link: Link) -> str:
@@ -146,6 +163,8 @@ def _amount(case: Case, link: Link) -> Iterator[str]:
     meant = [(one.table, one.column) for one in case.stretches[link.start, link.end] if one.table and one.column]
     if _PER_PIECE.search(case.question[: link.start]) and not is_plural(link.text.casefold()):
         return
+    if _TOLD.search(case.question, link.end):
+        return
     if not meant or _means_another(case, link) or any(case.uses(c) or _has_another(case, c, link) for c in meant):
         return
     if not any(_is_left_out(case, column) for column in meant):
@@ -175,6 +194,35 @@ def counted(case: Case) -> Iterator[str]:
                     table = case.keyed(column) if column is not None else None
                     if table is not None and table not in meant:
                         yield f"{call.sql()} counts {table}, the question asks for {link.text!r}"
+
+
+def averaged(case: Case) -> Iterator[str]:
+    """`the average value of an order` is that of orders, not of their lines: what is averaged is added up first."""
+    tables = {table for link in case.asked if (table := _averaged_over(case, link)) is not None}
+    for call in case.tree.find_all(exp.Anonymous) if tables else ():
+        select = call.find_ancestor(exp.Select)
+        if name_of(call) != "avg" or len(call.expressions) != 1 or select is None:
+            continue
+        columns = [case.names.column(one) for one in own_columns(call.expressions[0])]
+        homes = {column[0] for column in columns if column is not None}
+        groups = [case.names.column(one) for group in select.find_all(exp.Group) for one in group.expressions]
+        apart = {case.keyed(column) for column in groups if column is not None}
+        for table in sorted(tables - homes - apart) if homes and None not in columns else ():
+            if all(table in case.reached([home]) for home in homes) and not case.names.counts(call.expressions[0]):
+                yield f"{call.sql()} is the average of all rows of {sorted(homes)[0]}, not of {table}"
+                return
+
+
+def _averaged_over(case: Case, link: Link) -> str | None:
+    """The table whose rows an average is taken of: `per order`, `of an order`, `the average order`."""
+    if link.role == "aggregate":
+        formula = case.formula(_expression(case, link))
+        distinct = formula.find(exp.Distinct) if formula is not None else None
+        keys = case.told(distinct.sql()) if distinct is not None else ()
+        return case.keyed(keys[0]) if len(keys) == 1 else None
+    if (link.kind != "table" and link.role != "entity") or link.verb or is_plural(link.text.casefold()):
+        return None
+    return link.table if _AVERAGE_OF.search(case.question[: link.start]) else None
 
 
 def negative(case: Case) -> Iterator[str]:

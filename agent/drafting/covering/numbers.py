@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case, name_of
+from agent.drafting.covering.case import Case, is_fraction, name_of
 from agent.drafting.literals import Column, number_in
 from agent.drafting.operands import Compared
 from agent.linked import Comparison
@@ -24,6 +24,9 @@ _THAN_AVERAGE = re.compile(
 )
 _PERCENT = re.compile(r"%|\b(?:percent\w*|fractions?|proportions?|shares? of|what share|part of)\b", re.IGNORECASE)
 _UNIT = re.compile(r"\s*-?\s*(?:days?|weeks?|months?|years?|hours?)\b", re.IGNORECASE)
+_WEEKS = re.compile(r"\s*-?\s*weeks?\b", re.IGNORECASE)
+_SHIFT = re.compile(r"\s*[+-]?\s*(\d+)\s+(?:day|week|month|year|hour)s?\s*", re.IGNORECASE)
+_DAYS = 7
 _FEW = 2
 _NEAR = 20
 _HUNDRED = Decimal(100)
@@ -65,7 +68,11 @@ def numbers(case: Case) -> Iterator[str]:
         number = number_in(link.value)
         if number is None or not link.text.strip()[:1].isdigit() or number in _numbers(case):
             continue
-        if number / _HUNDRED in _numbers(case) or any(link.value in text for text in case.texts):
+        if (
+            number in _shifts(case)
+            or number / _HUNDRED in _numbers(case)
+            or any(link.value in text for text in case.texts)
+        ):
             continue
         if link.column is None and number < _FEW:
             continue
@@ -160,8 +167,29 @@ def shares(case: Case) -> Iterator[str]:
     """A share is one amount divided by another."""
     counted = any(link.kind == "number" for link in case.asked)
     divided = case.tree.find(exp.Div) is not None or "avg" in case.called
-    if case.kind == "share" and case.says(_PERCENT) and not counted and not divided:
+    if case.kind == "share" and case.says(_PERCENT) and not counted and not divided and not _is_scaled(case):
         yield "a share is one amount divided by another"
+
+
+def wholes(case: Case) -> Iterator[str]:
+    """A share is at most the whole."""
+    result = case.result
+    if result is None or case.kind != "share" or not case.says(_PERCENT) or not result.rows:
+        return
+    cells = [row[-1] for row in result.rows]
+    if all(isinstance(cell, int | float) and cell > _HUNDRED + 1 for cell in cells) and case.tree.find(exp.Div):
+        yield "the share comes out above 100 percent; divide the part by the whole"
+
+
+def _is_scaled(case: Case) -> bool:
+    """Whether an amount that is a fraction itself, as a discount of 0.25, is told in percent."""
+    held = {one for one in case.columns & case.lexicon.amounts if is_fraction(case.lexicon, one)}
+    hundreds = [node for node in case.tree.find_all(exp.Mul) if _HUNDRED in map(_size, (node.this, node.expression))]
+    return bool(held) and bool(hundreds)
+
+
+def _size(node: exp.Expr) -> Decimal | None:
+    return number_in(node.name) if isinstance(node, exp.Literal) else None
 
 
 def shared(case: Case) -> Iterator[str]:
@@ -220,9 +248,23 @@ def _is_held_by_hand(case: Case) -> bool:
     )
 
 
+def _counts_those_before(case: Case) -> bool:
+    """Whether each row is kept by how many rows go before it."""
+    return any(
+        isinstance(side, exp.Subquery)
+        and isinstance(side.this, exp.Select)
+        and case.names.counts(side.this.expressions[0])
+        for node in case.tree.find_all(exp.LT, exp.LTE, exp.EQ, exp.GT, exp.GTE)
+        for side in (node.this, node.expression)
+    )
+
+
 def _end(case: Case, said: Comparison, operator: str, number: Decimal) -> Iterator[str]:
-    percent = case.question[said.end :].lstrip()[:7].lower().startswith(("%", "percent", "per cent"))
+    behind = case.question[said.end :]
+    percent = behind.lstrip()[:7].lower().startswith(("%", "percent", "per cent"))
     sizes = {number, number / _HUNDRED} if percent else {number}
+    if _WEEKS.match(behind):
+        sizes.add(number * _DAYS)
     held = [one for one in case.compared if _number(one) is not None]
     same = [one for one in held if _number(one) in sizes]
     if any(one.operator in _signs(operator) for one in same):
@@ -232,7 +274,7 @@ def _end(case: Case, said: Comparison, operator: str, number: Decimal) -> Iterat
         near = {size + step[1] for size in sizes if size == size.to_integral_value()}
         if any(_number(one) in near and one.operator in _signs(step[0]) for one in held):
             return
-    if not same and sizes & _numbers(case):
+    if not same and sizes & (_numbers(case) | _shifts(case)):
         return
     if operator == "=" and any(_number(one) in sizes for one in held):
         return
@@ -253,8 +295,14 @@ def _number(one: Compared) -> Decimal | None:
 
 
 def _numbers(case: Case) -> frozenset[Decimal]:
-    found = (number_in(literal.name) for literal in case.literals)
+    found = (number_in(one.name) for one in case.literals if not isinstance(one.parent, exp.Limit | exp.Offset))
     return frozenset(number for number in found if number is not None)
+
+
+def _shifts(case: Case) -> frozenset[Decimal]:
+    """The numbers that dates are moved by, as in `date(OrderDate, '+14 days')`."""
+    found = (_SHIFT.fullmatch(literal.name) for literal in case.literals if literal.is_string)
+    return frozenset(Decimal(match[1]) for match in found if match is not None)
 
 
 def _limits(case: Case) -> list[int]:
@@ -287,6 +335,6 @@ def _keeps_few(case: Case) -> bool:
     """Whether only the first, or those that nothing goes beyond, are kept in any way."""
     if case.tree.find(exp.Limit, exp.Fetch, exp.All, exp.Window, exp.Not) is not None:
         return True
-    if case.called & {"min", "max"} or case.grounding.offset is not None:
+    if case.called & {"min", "max"} or case.grounding.offset is not None or _counts_those_before(case):
         return True
     return any(case.names.ranks(one.other) for one in case.compared)

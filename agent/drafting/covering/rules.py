@@ -15,6 +15,7 @@ from agent.drafting.covering import (
     shown,
     soundness,
     sources,
+    surplus,
     unsaid,
     values,
 )
@@ -57,6 +58,10 @@ ENGLISH: tuple[tuple[str, Rule], ...] = (
     ("measure", measures.measures),
     ("measure", measures.counted),
     ("measure", numbers.shares),
+    ("measure", numbers.wholes),
+    ("measure", measures.averaged),
+    ("columns", shown.figures),
+    ("condition", unsaid.denied),
     ("measure", measures.negative),
     ("measure", measures.middles),
     ("fan-out", sources.fan_out),
@@ -72,6 +77,10 @@ ENGLISH: tuple[tuple[str, Rule], ...] = (
     ("columns", shown.labelled),
     ("columns", shown.numerous),
     ("columns", shown.repeated),
+    ("made up", surplus.conditions),
+    ("measure", surplus.amounts),
+    ("tables", surplus.tables),
+    ("columns", surplus.columns),
     ("empty", shown.empty),
 )
 """Rules that go by the little words of English as well."""

@@ -9,7 +9,9 @@ from sqlglot import exp
 
 from agent.drafting.covering.case import Case, factors, is_aggregate, name_of
 from agent.drafting.literals import Column
+from agent.drafting.wishes import figures_asked
 from agent.keys import qualified
+from agent.wording import tokens
 
 _COUNTING = r"(?:in )?how many|count|(?:the )?(?:total )?number of"
 _APART = re.compile(
@@ -23,6 +25,7 @@ _WHICH = re.compile(
     re.IGNORECASE,
 )
 _CODED = re.compile(r"\b(?:ids?|codes?|numbers?|keys?)\b", re.IGNORECASE)
+_AND_MORE = re.compile(r"\b(?:and|how (?:many|much)\b.*how (?:many|much)|with|plus|of them|also)\b|,", re.IGNORECASE)
 _YES_NO = r"is|are|was|were|do|does|did|has|have|had"
 _FACTORS = 2
 _WORDS = 3
@@ -46,16 +49,16 @@ _AND_HOW = re.compile(
 
 def counts(case: Case) -> Iterator[str]:
     """The answer has what is asked for: one number for how many, a name or a key for who and which."""
-    first = case.answers[0] if case.answers else None
-    if first is None:
-        return
     plain = case.reading.starts(_COUNTING) and not case.says(_APART) and not case.reading.has(_BY)
-    if case.kind == "count" and plain and first.args.get("group") is not None and len(case.answers) == 1:
-        outer = case.tree if isinstance(case.tree, exp.Select) else None
-        if outer is not None and case.result is not None and len(case.result.rows) > 1:
-            yield "the question asks for one number, the query gives one row per group"
-    elif case.kind == "count" and plain and len(case.answers) == 1 and _is_list(case, first):
+    if case.kind != "count" or not plain or len(case.answers) != 1:
+        return
+    first, rows = case.answers[0], len(case.result.rows) if case.result is not None else 0
+    if first.args.get("group") is not None and isinstance(case.tree, exp.Select) and rows > 1:
+        yield "the question asks for one number, the query gives one row per group"
+    elif _is_list(case, first):
         yield "the question asks how many, the query lists them (COUNT)"
+    elif _is_alone(case) and len(first.expressions) > 1:
+        yield "the question asks for one number, the query shows more columns"
 
 
 def _is_list(case: Case, select: exp.Select) -> bool:
@@ -68,9 +71,14 @@ def _is_list(case: Case, select: exp.Select) -> bool:
     return len(result.rows) > 1 or (bool(result.rows) and len(result.columns) > 1)
 
 
+def _is_alone(case: Case) -> bool:
+    """Whether nothing is asked besides a number."""
+    return not case.says(_AND_MORE) and _TAIL.search(case.question) is None
+
+
 def truths(case: Case) -> Iterator[str]:
     """A question for yes or no is answered by one truth, not by rows or a number."""
-    if case.kind != "exists" or not case.reading.starts(_YES_NO) or len(case.answers) != 1:
+    if case.kind != "exists" or not case.reading.starts(_YES_NO) or len(case.answers) != 1 or _listing(case) > 1:
         return
     shown = case.answers[0].expressions
     if len(shown) == 1 and isinstance(shown[0].unalias(), exp.Column | exp.Star):
@@ -125,8 +133,21 @@ def listed(case: Case) -> Iterator[str]:
         if link.start < match.end() or link.kind not in ("column",) or link.quality != "exact":
             continue
         meant = [(one.table, one.column) for one in case.stretches[link.start, link.end]]
-        if not set(meant) & shown:
+        said = {token.stem for token in tokens(link.text)}
+        if not set(meant) & shown and not any(said <= case.lexicon.column_words.get(c, frozenset()) for c in shown):
             yield f"{link.text!r} of the question is not shown"
+
+
+def figures(case: Case) -> Iterator[str]:
+    """Figures that the question names side by side are all made."""
+    called = {"count" if name == "total" else name for name in case.called}
+    made = called | ({"avg"} if case.tree.find(exp.Div) else set()) | ({"count"} if "sum" in called else set())
+    if case.tree.find(exp.Limit, exp.Window) is not None:
+        return
+    for figure in figures_asked(case.grounding, case.lexicon):
+        if figure.by.lower() not in made:
+            yield f"{figure} is not in the query"
+            return
 
 
 def labelled(case: Case) -> Iterator[str]:
@@ -146,16 +167,33 @@ def numerous(case: Case) -> Iterator[str]:
     shown = min((len(select.expressions) for select in case.answers), default=0)
     if any(isinstance(node, exp.Star) for select in case.answers for node in select.expressions):
         return
-    wanted = 2 if case.says(_AND_HOW) else 0
-    match = _TAIL.search(case.question)
-    if match is not None:
-        text = _LISTING.sub("", case.question[match.end() :])
-        parts = [part.strip(" .?!") for part in _PARTS.split(text)]
-        plain = all(part and len(part.split()) <= _WORDS and not _NO_PART.search(part) for part in parts)
-        wanted = max(wanted, len(parts)) if plain and len(parts) > 1 else wanted
+    wanted = max(2 if case.says(_AND_HOW) else 0, _listing(case))
+    listed, things = _listing(case), max((_things(case, select) for select in case.answers), default=0)
+    if 0 < listed < things and not case.says(_APART) and not case.reading.has(_BY):
+        yield f"the question asks for {listed} columns, the query shows {things}"
     if 0 < shown < wanted:
         columns = "column" if shown == 1 else "columns"
         yield f"the question asks for {wanted} columns or more, the query shows {shown} {columns}"
+
+
+def _listing(case: Case) -> int:
+    """How many columns a last sentence of the question lists (`Name, city and phone.`); 0 where it lists none."""
+    match = _TAIL.search(case.question)
+    if match is None:
+        return 0
+    text = _LISTING.sub("", case.question[match.end() :])
+    parts = [part.strip(" .?!") for part in _PARTS.split(text)]
+    plain = all(part and len(part.split()) <= _WORDS and not _NO_PART.search(part) for part in parts)
+    return len(parts) if plain and len(parts) > 1 else 0
+
+
+def _things(case: Case, select: exp.Select) -> int:
+    """How many columns are shown, those that name one row together counted as one."""
+    columns = [case.names.column(one.unalias()) for one in select.expressions]
+    sources = [one.unalias().table if isinstance(one.unalias(), exp.Column) else "" for one in select.expressions]
+    named = {(c[0], s) for c, s in zip(columns, sources, strict=True) if c is not None and c in case.lexicon.naming}
+    plain = sum(1 for column in columns if column is None or column not in case.lexicon.naming)
+    return plain + len(named)
 
 
 def repeated(case: Case) -> Iterator[str]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
-from functools import lru_cache
 
 from sqlglot import exp
 
 from agent.database.naming import fold as fold_name
-from agent.drafting.covering.case import Case, is_aggregate, name_of, own_columns
+from agent.drafting.covering.case import Case, is_aggregate, is_fraction, name_of, own_columns, range_of
 from agent.drafting.literals import Column, number_in
 from agent.drafting.times import Part
 from agent.keys import qualified
-from agent.linking import Lexicon
 
 _DATED = frozenset({"strftime", "date", "datetime", "julianday", "date_trunc", "to_char"})
 _DAY = r"\d{4}(?:-\d\d(?:-\d\d(?:[ T].*)?)?)?"
@@ -41,10 +38,29 @@ def joins(case: Case) -> Iterator[str]:
             continue
         if not _ends(case, here) & _ends(case, there):
             yield f"{node.sql()} joins keys of different things{_path(case, here[0], there[0])}"
+    for held in case.tree.find_all(exp.In):
+        query = held.args.get("query")
+        inner = query.this if isinstance(query, exp.Subquery) else query
+        if not isinstance(inner, exp.Select) or len(inner.expressions) != 1:
+            continue
+        here, there = case.names.column(held.this), case.names.column(inner.expressions[0].unalias())
+        if here is None or there is None or not (case.is_key(here) and case.is_key(there)):
+            continue
+        if not _ends(case, here) & _ends(case, there):
+            name = qualified(*there, case.lexicon.schema.dialect)
+            yield f"{held.this.sql()} is looked for among keys of different things ({name})"
     for select in case.selects:
         read = case.sources(select)
         if len(read) < 2 or len(case.tables_of(select)) < len(read):
             continue
+        for join in select.args.get("joins") or ():
+            on, table = join.args.get("on"), join.this
+            sides = [one for one in on.find_all(exp.Column)] if on is not None else []
+            if on is None or on.find(exp.Query) or not isinstance(table, exp.Table):
+                continue
+            named = {fold_name(one.table) for one in sides if one.table}
+            if sides and "" not in {one.table for one in sides} and fold_name(table.alias_or_name) not in named:
+                yield f"{table.sql()} is joined by a condition that says nothing of it"
         clauses = [join for join in select.args.get("joins") or () if not join.args.get("method")]
         bare = sum(1 for one in clauses if not (one.args.get("on") or one.args.get("using") or one.kind == "CROSS"))
         where = select.args.get("where")
@@ -70,13 +86,14 @@ def scopes(case: Case) -> Iterator[str]:
 def dates(case: Case) -> Iterator[str]:
     """Dates are taken apart where dates are, and held against what their parts look like."""
     known = {(one.table, one.column) for one in case.lexicon.date_columns}
+    others = {(one.table, one.column) for one in case.lexicon.facts.columns if one.values or one.minimum} - known
     sqlite = case.lexicon.schema.dialect == "sqlite"
     for call in case.tree.find_all(exp.Anonymous):
         if name_of(call) not in _DATED:
             continue
         for given in call.expressions:
             column = case.names.column(given) if isinstance(given, exp.Column) else None
-            if column is not None and column not in known:
+            if column is not None and (column in others or case.is_key(column)):
                 name = qualified(*column, case.lexicon.schema.dialect)
                 yield f"{call.sql()} takes {name} for a date, which it is not"
     for one in case.compared:
@@ -85,7 +102,7 @@ def dates(case: Case) -> Iterator[str]:
             continue
         form, looks = _FORMS[date.part]
         text = one.literal.name
-        wrong = one.how != "like" and form.fullmatch(text) is None
+        wrong = one.how != "like" and form.fullmatch(text) is None and (text or one.operator not in (">", "<>"))
         as_text = sqlite and isinstance(one.other, exp.Anonymous) and date.part in ("year", "month")
         if wrong or (as_text and not one.literal.is_string):
             yield f"{one.node.sql()} cannot hold: {one.other.sql()} gives {looks}"
@@ -102,7 +119,7 @@ def ranges(case: Case) -> Iterator[str]:
     """A number is held against a column that reaches it."""
     for one in case.compared if case.kind != "exists" else ():
         column, number = case.names.column(one.other), number_in(one.literal.name)
-        ends = _range_of(case.lexicon).get(column) if column is not None else None
+        ends = range_of(case.lexicon).get(column) if column is not None else None
         if column is None or number is None or ends is None or one.literal.is_string or case.is_key(column):
             continue
         number = -number if one.negative else number
@@ -126,11 +143,21 @@ def amounts(case: Case) -> Iterator[str]:
             column = case.names.column(inner)
             if column is not None and (case.is_key(column) or column in texts):
                 yield f"{call.sql()} adds up what is no amount; rows are counted (COUNT)"
+            elif column is not None and _is_of_fractions(case, call, column):
+                yield f"{call.sql()} adds up parts of one, which are parts of different amounts"
         elif name_of(call) == "count" and not isinstance(given, exp.Distinct):
             yield from _counted(case, call, given)
 
 
+def _is_of_fractions(case: Case, call: exp.Anonymous, column: Column) -> bool:
+    """Whether fractions are added up, and not divided again to be their average."""
+    return name_of(call) != "avg" and is_fraction(case.lexicon, column) and call.find_ancestor(exp.Div) is None
+
+
 def _counted(case: Case, call: exp.Anonymous, given: exp.Expr) -> Iterator[str]:
+    if isinstance(given, exp.Mul) and not isinstance(call.parent, exp.Window):
+        yield f"{call.sql()} counts rows; an amount is added up (SUM)"
+        return
     if isinstance(given, exp.Case):
         default = given.args.get("default")
         if default is not None and not isinstance(default, exp.Null):
@@ -212,14 +239,3 @@ def _path(case: Case, here: str, there: str) -> str:
     _, steps = case.lexicon.keys.connect((here, there))
     told = " and ".join(step.sql(case.lexicon.schema.dialect) for step in steps)
     return f" ({told})" if told else ""
-
-
-@lru_cache(maxsize=8)
-def _range_of(lexicon: Lexicon) -> dict[Column, tuple[Decimal, Decimal]]:
-    """The smallest and the largest number of each column of numbers."""
-    found = {}
-    for one in lexicon.facts.columns:
-        low, high = number_in(one.minimum or ""), number_in(one.maximum or "")
-        if not one.is_date and not one.values and low is not None and high is not None:
-            found[one.table, one.column] = (low, high)
-    return found

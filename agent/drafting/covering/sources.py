@@ -9,11 +9,21 @@ from sqlglot import exp
 
 from agent.drafting.covering.case import Case, is_aggregate, name_of, own_columns
 from agent.drafting.literals import Column
+from agent.linked import Link
 from agent.wording import is_plural
 
 _PAIRS = re.compile(r"\b(?:each pair|every pair|pairs of|in pairs|all pairs)\b", re.IGNORECASE)
 _HOW_MANY = re.compile(
     r"\b(?:how many|(?:the )?number of)\s+(?:of (?:our|the|all)\s+|(?:different|distinct|unique)\s+)*", re.IGNORECASE
+)
+_SHARE_OF = re.compile(
+    r"(?:%|\b(?:per\s?cent|percentage|share|slice|part|fraction|proportion))\s+of\s+(?:(?:the|all|our|their|his|her)\s+)*",
+    re.IGNORECASE,
+)
+_FROM = re.compile(r"\b(?:from|to)\s+(?:our\s+|the\s+)?\Z", re.IGNORECASE)
+_OPEN = re.compile(
+    r"\s*(?:['\u2019]|(?:in|of|from|at|by|with|without|who|that|which|whose|where|located|based|and|or|but|not)\b)",
+    re.IGNORECASE,
 )
 _ON_ORDER = re.compile(r"\b(?:on|in)\s+\Z", re.IGNORECASE)
 
@@ -23,6 +33,7 @@ def tables(case: Case) -> Iterator[str]:
     standing = {home for column in case.columns if (home := case.keyed(column)) is not None}
     linking = {table for table in case.names.tables if case.lexicon.keys.owner(table) != table}
     standing |= {referred[0] for column, referred in case.refers.items() if column[0] in linking}
+    told = case.reached(case.names.tables)
     for link in case.asked if not case.reads_views else ():
         if re.search(r"[,;:.]", link.text):
             continue
@@ -30,8 +41,18 @@ def tables(case: Case) -> Iterator[str]:
             continue
         if _ON_ORDER.search(case.question[: link.start]) and not is_plural(link.text.casefold()):
             continue
+        if link.table in told and _is_source(case, link):
+            continue
         if link.table not in case.names.tables and link.table not in standing:
             yield f"{link.text!r} of the question is not read (the table {link.table})"
+
+
+def _is_source(case: Case, link: Link) -> bool:
+    """Whether rows are only said to come from others, which all of them do: `on order from suppliers`."""
+    before, after = _FROM.search(case.question[: link.start]), case.question[link.end :]
+    beside = next((one for one in case.grounding.chosen if one.start >= link.end), None)
+    narrowed = beside is not None and beside.kind == "value"
+    return before is not None and is_plural(link.text.casefold()) and _OPEN.match(after) is None and not narrowed
 
 
 def pairs(case: Case) -> Iterator[str]:
@@ -50,6 +71,9 @@ def needless(case: Case) -> Iterator[str]:
             continue
         for table in read:
             if table in case.grounding.tables or not _is_plain(select, case, table):
+                continue
+            others = [one for one in case.selects if one is not select and table in case.tables_of(one)]
+            if not all(_is_plain(one, case, table) for one in others):
                 continue
             partners = {
                 other[0]
@@ -100,9 +124,17 @@ def fan_out(case: Case) -> Iterator[str]:
                 continue
             if name_of(node) not in ("sum", "total", "avg", "count") or not node.expressions:
                 continue
-            if isinstance(node.expressions[0], exp.Distinct):
+            if isinstance(node.expressions[0], exp.Distinct) or _is_any(case, node):
                 continue
-            yield from _multiplied(case, node, _added(case, select, node, read), read)
+            joined = [table for table in read if not _is_tied(case, select, table)]
+            yield from _multiplied(case, node, _added(case, select, node, read), joined)
+
+
+def _is_any(case: Case, call: exp.Anonymous) -> bool:
+    """Whether a count only tells whether there is any row, however often each is counted."""
+    held = [one for one in case.compared if one.other is call]
+    ends = {(">", "0"), ("=", "0"), ("<>", "0"), ("<=", "0"), (">=", "1"), ("<", "1")}
+    return bool(held) and all((one.operator, one.literal.name) in ends for one in held)
 
 
 def _added(case: Case, select: exp.Select, call: exp.Anonymous, read: list[str]) -> set[str]:
@@ -117,12 +149,29 @@ def _added(case: Case, select: exp.Select, call: exp.Anonymous, read: list[str])
 
 def _asked_for(case: Case) -> str:
     """The table whose rows are counted: what stands behind `how many`, with at most a word or two between."""
-    match = _HOW_MANY.search(case.question) if case.kind in ("count", "by_group") else None
+    match = _HOW_MANY.search(case.question) if case.kind in ("count", "by_group", "duration") else None
     link = next((one for one in case.asked if one.start >= match.end()), None) if match is not None else None
     if link is None or match is None or link.verb or (link.kind != "table" and link.role != "entity"):
         return ""
     between = case.question[match.end() : link.start].split()
     return link.table or "" if len(between) <= 1 else ""
+
+
+def _is_tied(case: Case, select: exp.Select, table: str) -> bool:
+    """Whether the rows of a table are groups, and a subquery says which rows belong to each of them."""
+    where = select.args.get("where")
+    if where is None or not _is_each(case, select, table):
+        return False
+    inner = [one for one in where.find_all(exp.Select) if table not in case.tables_of(one)]
+    found = (case.names.column(node) for one in inner for node in case.own(one) if isinstance(node, exp.Column))
+    return any(column is not None and column[0] == table for column in found)
+
+
+def _share_of(case: Case) -> str:
+    """The table whose rows a share is taken of: what stands behind `percent of`."""
+    ends = {match.end() for match in _SHARE_OF.finditer(case.question)} if case.kind == "share" else set()
+    links = (one for one in case.asked if one.kind == "table" or one.role == "entity")
+    return next((one.table or "" for one in links if one.start in ends), "")
 
 
 def _is_each(case: Case, select: exp.Select, table: str) -> bool:
@@ -138,7 +187,10 @@ def _multiplied(case: Case, call: exp.Anonymous, homes: set[str], read: list[str
     if not homes or not homes <= set(read):
         return
     reached = case.reached(homes)
-    below = [table for table in read if table not in reached and not _is_pinned(case, table)]
+    grouped = _grouped(case, call.find_ancestor(exp.Select))
+    below = [one for one in read if one not in reached | grouped and not _is_pinned(case, one, grouped)]
+    if name_of(call) == "count" and _share_of(case) in below:
+        return
     below.sort(key=lambda table: all(there[0] not in reached for c, there in case.refers.items() if c[0] == table))
     if below:
         called = call.sql()
@@ -148,8 +200,15 @@ def _multiplied(case: Case, call: exp.Anonymous, homes: set[str], read: list[str
         )
 
 
-def _is_pinned(case: Case, table: str) -> bool:
-    """Whether conditions leave at most one row of a table for each of the others."""
+def _grouped(case: Case, select: exp.Select | None) -> set[str]:
+    """The tables each of whose rows is a group of its own."""
+    group = select.args.get("group") if select is not None else None
+    columns = [case.names.column(one) for one in group.expressions] if group is not None else []
+    return {home for column in columns if column is not None and (home := case.keyed(column)) is not None}
+
+
+def _is_pinned(case: Case, table: str, grouped: set[str]) -> bool:
+    """Whether conditions, or the groups, leave at most one row of a table for each of the others."""
     known = next((one for one in case.lexicon.schema.tables if one.name == table), None)
     if known is None:
         return True
@@ -162,6 +221,7 @@ def _is_pinned(case: Case, table: str) -> bool:
     named = {
         case.keyed(column) or column[0] for column in fixed if case.is_key(column) or column in case.lexicon.naming
     }
+    named |= grouped - {table}
     free = {
         name
         for name in keys

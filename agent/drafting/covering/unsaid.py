@@ -21,7 +21,7 @@ _GENERAL = words(
     detail general particular addition advance main overall whatever such certain given said relevant respective
     usual different nothing rounded round units pls plz adn wich actually possible respect equal rank plus minus
     capital letter letters code codes text whose gap gaps combination combinations headcount active alphabet spread
-    outside inside"""
+    outside inside euro euros dollar dollars pounds currency"""
 )
 """Words that say how something is shown or counted, not which of it."""
 
@@ -39,6 +39,9 @@ _BE = words("was were is are been being be got")
 _OWNER = re.compile("(?:['\u2019]s?|s['\u2019])\\s+")
 _BETWEEN_BE = words("not ever never also still yet already actually")
 _AFTER = words("in on at during this last since between before after until to from within and or there per")
+_NEVER = re.compile(
+    r"(?<!['\"])\b(?:never|nobody|no one|not a single|(?:have|has|had|did|does|was|were)n['\u2019]?t)\b", re.IGNORECASE
+)
 _WHICH_KIND = words("in with without via using through from by on")
 _FIGURES = words("average total median mean maximum minimum")
 _PRONOUNS = words(
@@ -100,6 +103,14 @@ def times_of_week(case: Case) -> Iterator[str]:
         yield f"{match[0]!r} of the question is in no condition"
 
 
+def denied(case: Case) -> Iterator[str]:
+    """What the question says is not so, or that nobody did, is left out in some way."""
+    if not case.says(_NEVER) or case.denies or case.reads_views:
+        return
+    if not case.called & {"min", "max", "coalesce", "ifnull"} and case.tree.find(exp.LT, exp.LTE, exp.Sub) is None:
+        yield "the question asks for what is not so, the query leaves nothing out (NOT EXISTS)"
+
+
 def owned(case: Case) -> Iterator[str]:
     """What rows are said to have, or to lack, is in a condition: `with a fax`, `without a region`."""
     for link in case.asked:
@@ -131,6 +142,8 @@ def _is_loose(case: Case, word: Token) -> bool:
         return False
     if word.folded in _COMMON_BUT_NARROW:
         return True
+    if _is_in_name(case, word):
+        return False
     if (
         word.text not in case.grounding.leftover
         or word.folded in _GENERAL | _MADE | _BETWEEN_BE
@@ -141,6 +154,15 @@ def _is_loose(case: Case, word: Token) -> bool:
     if _TOLD.match(case.question[word.end :]) or (_opens(case, word) and word.text[:1].isupper()):
         return False
     return not _WEEKDAY.fullmatch(word.text) and not _is_mistyped(word.folded)
+
+
+def _is_in_name(case: Case, word: Token) -> bool:
+    """Whether a word stands where the name of a column that the query uses has another one: `web page` for HomePage."""
+    link = next((one for one in case.grounding.chosen if one.start == word.end + 1), None)
+    if link is None or link.kind != "column" or not link.table or not link.column:
+        return False
+    column, said = (link.table, link.column), {token.stem for token in tokens(link.text)}
+    return column in case.columns and said < case.lexicon.column_words.get(column, frozenset())
 
 
 def _opens(case: Case, word: Token) -> bool:
@@ -191,7 +213,7 @@ def _narrows(case: Case, place: int) -> bool:
     if all_words[at].folded in _BE:
         return at == 0 or all_words[at - 1].folded != "that"
     if common:
-        return said_of is not None and _is_thing(said_of)
+        return said_of is not None and _is_thing(said_of) and said_of.role not in ("amount", "measure", "aggregate")
     participle = word.folded.endswith("ed") or word.folded in _DONE
     if _is_thing(said_of) and participle:
         return True
@@ -264,11 +286,22 @@ def _holds_more(case: Case) -> bool:
         return True
     if case.called & {"min", "max"} and case.grounding.direction is None and not case.grounding.terms:
         return True
-    if case.tree.find(exp.If, exp.Window, exp.Case) is not None or case.reads_views:
+    if case.tree.find(exp.If, exp.Window, exp.Case) is not None or case.reads_views or _holds_columns(case):
         return True
     if any(fold(one.literal.name) not in _told(case) and _is_text(case, one.literal) for one in case.compared):
         return True
-    return bool(_used(case) - _explained(case))
+    return bool(_used(case) - explained(case))
+
+
+def _holds_columns(case: Case) -> bool:
+    """Whether a column that is no key is held against another one, which no term of the glossary explains."""
+    told = [set(case.told(term.expression or "")) for term in case.grounding.terms]
+    for node in case.tree.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ):
+        sides = [case.names.column(side) for side in (node.this, node.expression) if isinstance(side, exp.Column)]
+        found = {side for side in sides if side is not None and not case.is_key(side)}
+        if len(found) == 2 and not any(found <= one for one in told):
+            return True
+    return False
 
 
 def _is_text(case: Case, literal: exp.Literal) -> bool:
@@ -290,7 +323,7 @@ def _used(case: Case) -> set[Column]:
     return found
 
 
-def _explained(case: Case) -> set[Column]:
+def explained(case: Case) -> set[Column]:
     """The columns that links, terms and times of the question are about."""
     grounding = case.grounding
     found = {(link.table, link.column) for link in grounding.links if link.table and link.column}

@@ -8,21 +8,24 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from agent.drafting.covering.case import Case, is_denied
-from agent.drafting.literals import Column
+from agent.drafting.covering.case import Case, is_denied, known_values, range_of
+from agent.drafting.literals import Column, number_in
 from agent.drafting.operands import Compared
 from agent.keys import qualified
 from agent.linked import Link
-from agent.linking import Lexicon
 from agent.quantities import is_excluded
 from agent.wording import fold
 
-_WORDED = re.compile(
+WORDED = re.compile(
     r"\b(?:(?:starts?|starting|begins?|beginning) with|(?:ends?|ending) (?:in|with)|mention(?:s|ing)?"
     r"|contain(?:s|ing)? the (?:word|text)|the letters?|(?:first|last) name (?:is )?[A-Z]\w+)\b"
 )
 _TEXT_CALLS = frozenset({"substr", "substring", "instr", "left", "right", "strpos", "position", "glob", "like"})
 _NOT = re.compile(r"(?:\bnot|n['\u2019]t|\bnever)\s+(?:an?\s+|the\s+)?\Z", re.IGNORECASE)
+_ANY_BUT = re.compile(
+    r"\b(?:any|every|no|all)\s?(?:where|one|body|thing)?\s(?:\w+\s)?but\s(?:(?:in|from|to|at|of|by)\s)?(?:the\s)?\Z",
+    re.IGNORECASE,
+)
 _NEITHER = re.compile(
     r"\b(?:neither|nor)\s+(?:(?:\w+ed|live|come|sent|go)\s+)?(?:(?:in|from|to|at|of|by)\s+)?(?:the\s+)?\Z",
     re.IGNORECASE,
@@ -41,12 +44,16 @@ def values(case: Case) -> Iterator[str]:
             continue
         held = [one for link in meant for one in _holding(case, link)]
         first = meant[0]
+        left_out = _is_left_out(case, first)
         if not any(_is_written(case, link) for link in meant):
-            if not _by_key(case, meant) and not _by_neighbour(case, meant) and not _is_explained(case, first):
+            stands_in = _by_key(case, meant) or _by_name(case, meant) or _by_neighbour(case, meant)
+            if not stands_in and not _is_explained(case, first):
                 yield f"{first.text!r} of the question is in no condition{_wanted(case, first)}"
-        elif _is_left_out(case, first) and (not case.denies or _keeps(case, held)):
+        elif left_out and (not case.denies or _keeps(case, held)):
             yield f"the question leaves {first.text!r} out, the query keeps it{_wanted(case, first)}"
-        elif held and all(is_denied(one.node) for one in held) and not case.grounding.negations and _plain(case):
+        elif left_out or case.grounding.negations or not _plain(case):
+            continue
+        elif held and all(is_denied(one.node) for one in held):
             yield f"the query leaves {first.text!r} out, which the question does not say{_wanted(case, first)}"
 
 
@@ -56,6 +63,9 @@ def stored(case: Case) -> Iterator[str]:
         column = case.names.column(one.other)
         text = one.literal.name
         if column is None or not one.literal.is_string or one.operator not in ("=", "<>") or one.how == "like":
+            continue
+        if column in range_of(case.lexicon) and number_in(text) is None and text:
+            yield f"no {qualified(*column, case.lexicon.schema.dialect)} is {text!r}: it holds numbers"
             continue
         known = _values_of(case).get(column)
         if known is None or fold(text) in known or not text or _is_quoted(case, text):
@@ -94,7 +104,7 @@ def patterns(case: Case) -> Iterator[str]:
 
 def wordings(case: Case) -> Iterator[str]:
     """What a text is said to begin with, end in or mention is held against one."""
-    match = _WORDED.search(case.question)
+    match = WORDED.search(case.question)
     if match is None or (case.texts and any(one.literal.is_string for one in case.compared)):
         return
     if not case.called & _TEXT_CALLS:
@@ -140,7 +150,7 @@ def _is_written(case: Case, link: Link) -> bool:
             return True
         if len(wanted) >= _SHORTEST_PART and wanted in text and not _is_whole(case, literal):
             return True
-        if any(mark in text for mark in "%*") and _matches(text, wanted):
+        if any(mark in text for mark in "%*_") and _matches(text, wanted):
             return True
     return False
 
@@ -165,6 +175,16 @@ def _by_key(case: Case, links: list[Link]) -> bool:
     return False
 
 
+def _by_name(case: Case, links: list[Link]) -> bool:
+    """Whether rows are named by a part of their name instead, as `cheese and other dairy` by 'Dairy Products'."""
+    homes = {link.table for link in links if (link.table, link.column) not in case.lexicon.naming}
+    return any(
+        column in case.lexicon.naming and column[0] in homes and case.is_named_in_part(column, one.literal.name)
+        for one in case.compared
+        if (column := case.names.column(one.other)) is not None
+    )
+
+
 def _by_neighbour(case: Case, links: list[Link]) -> bool:
     """Whether a value of the same table beside it, as the last name beside the first, is in the query."""
     homes = {link.table for link in links}
@@ -180,7 +200,7 @@ def _by_neighbour(case: Case, links: list[Link]) -> bool:
 def _is_left_out(case: Case, link: Link) -> bool:
     """`not in Germany`, `not crime`: rows of a value are not wanted."""
     before = case.question[: link.start]
-    if is_excluded(case.question, link.start) or _NOT.search(before) is not None:
+    if is_excluded(case.question, link.start) or _NOT.search(before) or _ANY_BUT.search(before):
         return True
     if _NEITHER.search(before) is not None:
         return True
@@ -230,13 +250,4 @@ def _matches(pattern: str, text: str) -> bool:
 
 def _values_of(case: Case) -> dict[Column, frozenset[str]]:
     """The values of each column whose values are all known."""
-    return _known_values(case.lexicon)
-
-
-@lru_cache(maxsize=8)
-def _known_values(lexicon: Lexicon) -> dict[Column, frozenset[str]]:
-    return {
-        (one.table, one.column): frozenset(map(fold, one.values))
-        for one in lexicon.facts.columns
-        if one.complete and one.values
-    }
+    return known_values(case.lexicon)

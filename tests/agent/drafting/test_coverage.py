@@ -116,11 +116,9 @@ def named(line: Line) -> str:
     return f"{line['db']}: {line.get('words') or line['sql']}"
 
 
-def right_queries(path: str, *, wide: bool = False) -> Iterator[tuple[str, str]]:
-    """Questions with right queries; of the seed pack those of the first shapes, or the wide ones that came later."""
+def right_queries(path: str) -> Iterator[tuple[str, str]]:
+    """Questions with right queries, each as often as there are ways to write it."""
     for line in lines(path):
-        if str(line.get("id", "")).startswith("wide-") is not wide:
-            continue
         for key in ("sql", "check_sql", "alt_sql"):
             told = line.get(key) or []
             for sql in [told] if isinstance(told, str) else told:
@@ -132,17 +130,13 @@ def right_queries(path: str, *, wide: bool = False) -> Iterator[tuple[str, str]]
 PACK = "data/seeds/northwind.jsonl"
 
 
-@pytest.mark.parametrize("path", ["data/questions/training.jsonl", "data/questions/development.jsonl", PACK])
+@pytest.mark.parametrize(
+    "path", [PACK, *(f"data/questions/{name}.jsonl" for name in ("training", "development", "strange"))]
+)
 def test_hardly_any_right_query_is_doubted(path: str, northwind: Asked) -> None:
     asked = [(question, sql, northwind.rules(question, sql)) for question, sql in right_queries(path)]
     doubted = [one for one in asked if one[2]]
-    assert len(doubted) <= 0.015 * len(asked), doubted
-
-
-def test_of_right_queries_of_wider_shapes_not_many_are_doubted(northwind: Asked) -> None:
-    asked = [(question, northwind.rules(question, sql)) for question, sql in right_queries(PACK, wide=True)]
-    doubted = [one for one in asked if one[1]]
-    assert len(asked) > 150 and len(doubted) <= 0.13 * len(asked), doubted
+    assert len(asked) > 120 and len(doubted) <= 0.005 * len(asked), doubted
 
 
 @pytest.mark.parametrize("path", ["data/questions/strange.jsonl", "data/questions/calibration.jsonl"])
@@ -333,17 +327,17 @@ class Mutation:
 
 
 CAUGHT = {
-    "dropped_filter": 0.9,
+    "dropped_filter": 0.92,
     "other_value": 0.98,
-    "other_number": 0.95,
-    "other_date": 0.85,
-    "other_direction": 0.85,
+    "other_number": 0.98,
+    "other_date": 0.92,
+    "other_direction": 0.9,
     "dropped_limit": 0.85,
     "other_limit": 0.9,
-    "dropped_group": 0.95,
-    "other_call": 0.7,
-    "multiplied": 0.75,
-    "dropped_column": 0.6,
+    "dropped_group": 0.97,
+    "other_call": 0.87,
+    "multiplied": 0.95,
+    "dropped_column": 0.65,
 }
 """The share of what each mutation makes that is doubted at least; what still gives the right result does not count."""
 
