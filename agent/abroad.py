@@ -1,4 +1,4 @@
-"""What schema words are called in everyday English, Korean and German, and countries in the latter two.
+"""What schema words of any trade are called in everyday English, Korean and German, and countries in the latter two.
 
 Names of countries come from the CLDR (Unicode's data on languages), read through Babel. The other words are everyday
 ones for what databases hold; each counts only where the database has the name that it stands for, and no other name,
@@ -65,6 +65,70 @@ author: 저자, 작가, Autor, Autoren
 store: 매장, 지점, Filiale, Filialen
 ship: 선박, Schiff, Schiffe, Schiffen
 boat: 보트, 배, Boot, Boote, Booten
+harbour: 항구, Hafen, Häfen
+port: 항구, Hafen, Häfen
+captain: 선장, Kapitän, Kapitäne
+crew: 승무원, 선원, Besatzung, Mannschaft
+flight: 항공편, Flug, Flüge, Flügen
+airport: 공항, Flughafen, Flughäfen
+passenger: 승객, Passagier, Passagiere, Fahrgast, Fahrgäste
+ticket: 티켓, 승차권, Fahrkarte, Fahrkarten, Eintrittskarte, Eintrittskarten
+driver: 운전사, 운전기사, Fahrer, Fahrerin
+vehicle: 차량, Fahrzeug, Fahrzeuge, Auto, Autos
+car: 자동차, 차량, Auto, Autos
+hotel: 호텔, Hotel, Hotels
+room: 객실, 방, Zimmer, Zimmern, Raum, Räume
+guest: 투숙객, 손님, Gast, Gäste, Gästen
+booking: 예약, Buchung, Buchungen, Reservierung, Reservierungen
+reservation: 예약, Buchung, Buchungen, Reservierung, Reservierungen
+service: 서비스, Dienstleistung, Dienstleistungen
+review: 리뷰, 후기, Bewertung, Bewertungen, Rezension, Rezensionen
+rating: 평점, 별점, Bewertung, Note, Noten
+restaurant: 식당, 레스토랑, Restaurant, Restaurants
+dish: 요리, 메뉴, Gericht, Gerichte
+member: 회원, Mitglied, Mitglieder, Mitgliedern
+user: 사용자, 이용자, Nutzer, Benutzer
+loan: 대출, Darlehen, Ausleihe, Ausleihen
+account: 계좌, 계정, Konto
+balance: 잔액, Kontostand, Saldo
+branch: 지점, Filiale, Filialen, Zweigstelle
+office: 사무실, Büro, Büros
+warehouse: 창고, Lager, Lagerhaus
+factory: 공장, Fabrik, Fabriken, Werk
+machine: 기계, 설비, Maschine, Maschinen
+project: 프로젝트, Projekt, Projekte, Projekten
+task: 작업, 업무, Aufgabe, Aufgaben
+team: 팀, Mannschaft, Mannschaften, Team, Teams
+player: 선수, Spieler, Spielerin, Spielern
+match: 경기, 시합, Spiel, Spiele
+film: 영화, Film, Filme, Filmen
+movie: 영화, Film, Filme, Filmen
+actor: 배우, Schauspieler, Schauspielerin
+song: 노래, 곡, Lied, Lieder
+album: 앨범, 음반, Album, Alben
+artist: 가수, 음악가, Künstler, Künstlerin
+school: 학교, Schule, Schulen
+class: 학급, 반, Klasse, Klassen
+grade: 성적, 학점, Note, Noten, Zensur
+hospital: 병원, Krankenhaus, Krankenhäuser
+nurse: 간호사, Pfleger, Krankenschwester
+treatment: 치료, Behandlung, Behandlungen
+animal: 동물, Tier, Tiere, Tieren
+salary: 급여, 월급, 연봉, Gehalt, Gehälter, Lohn
+job title: 직책, 직함, Berufsbezeichnung, Stelle
+total price: 총액, 총 가격, Gesamtpreis, Gesamtbetrag
+age: 나이, 연령, Alter
+gender: 성별, Geschlecht
+floor: 층, Etage, Stockwerk
+length: 길이, Länge
+height: 높이, Höhe
+distance: 거리, Entfernung, Strecke
+duration: 기간, 소요 시간, Dauer
+color: 색상, 색깔, Farbe, Farben
+brand: 브랜드, 상표, Marke, Marken
+model: 모델, 기종, Modell, Modelle
+check in: 체크인, Anreise
+check out: 체크아웃, Abreise
 """
 
 _EVERYDAY = """
@@ -77,14 +141,13 @@ freight: transport costs, haulage, Fracht, Frachtkosten, Versandkosten
 shipper: carrier, carriers, courier, couriers, haulier, hauliers, forwarder, forwarders, shipping company,
 shipper: shipping companies, delivery company, delivery companies
 supplier: vendor, vendors, provider, providers, manufacturer, manufacturers, producer, producers, wholesaler
-customer: client, clients, buyer, buyers, shopper, shoppers, clientele, cust
+customer: client, clients, buyer, buyers, shopper, shoppers, clientele
 employee: staff, staff member, staff members, worker, workers, colleague, colleagues, coworker, coworkers, rep, reps,
-employee: team member, team members, personnel, salesperson, salespeople, emp
+employee: team member, team members, personnel, salesperson, salespeople
 manager: boss, bosses, supervisor, supervisors, superior, superiors
 reports to: manager, managers, boss, bosses, supervisor, supervisors
-product: item, items, article, articles, goods, merchandise, prod
+product: item, items, article, articles, goods, merchandise
 category: product group, product groups, kind of product, kinds of products
-quantity: qty
 address: street, street address
 postal code: zip, zip code, post code, postcode
 email: mail address
@@ -94,10 +157,31 @@ birth date: birthday, birthdays, date of birth, dob, born
 hire date: start date, start dates, hiring date, date of hire, joining date, employment date, hired
 required date: due date, due dates, deadline, deadlines, date required
 shipped date: ship date, shipping date, shipping dates, dispatch date, date of shipment
-title: job title, job titles
+title: job title, job titles, job, jobs, role, roles, position, positions, occupation, occupations, profession
+job title: job, jobs, role, roles, position, positions, occupation, occupations, profession, professions
+contact name: contact person, contact persons, contact people, who to ask for, person to ask for, who to call
+guest: customer, customers, client, clients, visitor, visitors
+booking: reservation, reservations, stay, stays
+reservation: booking, bookings, stay, stays
+member: user, users, subscriber, subscribers
+student: pupil, pupils, learner, learners
+teacher: instructor, instructors, lecturer, lecturers, professor, professors, tutor, tutors
+author: writer, writers
+store: shop, shops, outlet, outlets, branch, branches
+branch: shop, shops, outlet, outlets, store, stores
+film: movie, movies
+movie: film, films
+department: division, divisions
+comment: remark, remarks
+rating: score, scores
+total price: turnover, revenue, revenues, sales, income, earnings, takings, spent, spend, spends, spender, spenders,
+total price: earned, brought in, bring in, brings in
+total amount: turnover, revenue, revenues, sales, income, earnings, takings, spent, spend, spends, spender, spenders,
+total amount: earned, brought in, bring in, brings in
+amount paid: turnover, revenue, revenues, income, earnings, takings, spent, spend, spends, spender, spenders
 units in stock: stock, inventory, stock level, stock levels, units on hand
 unit price: price, prices, list price, list prices
-salary: wage, wages, earnings
+salary: wage, wages, earnings, pay, paid, earn, earns
 invoice: bill, bills
 doctor: physician, physicians, medic
 physician: doctor, doctors
@@ -105,7 +189,7 @@ vehicle: car, cars
 """
 
 
-OF_PEOPLE = frozenset({"title", "reports to", "hire date", "manager"})
+OF_PEOPLE = frozenset({"title", "reports to", "hire date", "manager", "salary"})
 """Schema words whose everyday words are those of people: the title of a book is nobody's job title."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.linking import Lexicon, Meaning, Span
-from agent.wording import COMMON, Token, is_plural, words
+from agent.wording import COMMON, DETERMINERS, NUMBER_WORDS, Token, is_plural, words
 
 _SORTING = words("order sort rank group arrang")
 _WE = words("we you they to i us")
@@ -21,6 +21,7 @@ _OURSELVES = words("company firm business organisation organization")
 _EACH = words("per each every")
 _COUNTED = words("how many the a an different distinct several all our other more than at least which what")
 _GOING = words("ship shipping deliveri deliv destin target receiv to")
+_ALL = words("all any every each some both those")
 _FAR = 3
 _DONE = words("bought sold spent paid made took got sent kept held")
 _SORTED_HOW = words("ascending descending alphabetical chronological reverse in")
@@ -64,7 +65,7 @@ class Choice:
 
         So when all of them hold one column or value that is linked, and no key joins any two directly. Also when the
         question holds two against each other (`the ratio of customers to suppliers`) that are three joins or more
-        apart and says nothing of what lies between.
+        apart and says nothing of what lies between. Not where one is told by the other (`clerks whose customers`).
         """
         distance = self.lexicon.keys.distance
         if held_against and len(self.anchors) == 2 and len({table for _, table in self._mentions}) == 2:
@@ -72,6 +73,8 @@ class Choice:
             plain = all(self.is_entity(meanings[0]) for meanings in self.chosen.values())
             if plain and (apart is None or apart >= _FAR):
                 return True
+        if any(token.folded == "whose" for token in self.tokens):
+            return False
         if len(self.anchors) < 2 or any(distance(a, b) == 1 for a in self.anchors for b in self.anchors):
             return False
         for meanings in self.chosen.values():
@@ -86,7 +89,7 @@ class Choice:
             tables = [m for m in span.meanings if m.kind == "table" and m.quality != "part"]
             entities = [m for m in span.meanings if self.lexicon.class_of(m) == "entity"]
             others = any(m.kind == "column" or (m.kind == "term" and m not in entities) for m in span.meanings)
-            if self._sorts(span) or self._idles(place, span) or self._told_by_a_condition(span):
+            if self._sorts(span) or self._asks(span) or self._idles(place, span) or self._told_by_a_condition(span):
                 continue
             if tables and not any(m.kind == "column" for m in span.meanings):
                 self._name(place, [*tables, *entities])
@@ -125,6 +128,8 @@ class Choice:
                 self._name(place, tables)
         elif self._unfit(terms):
             return
+        elif terms and (longer := self._longer_names(terms[0])):
+            self._waiting.append((place, longer))
         elif terms and not (here and not any(m.table in self.anchors for m in terms)):
             self.chosen[place] = [*terms, *(m for m in columns if not any(_same_column(m, term) for term in terms))]
             for table in self.lexicon.glossary[terms[0].term or 0].tables:
@@ -137,6 +142,18 @@ class Choice:
             self._name(place, [*tables, *columns])
         elif columns:
             self._decide_column(place, span, columns)
+
+    def _longer_names(self, term: Meaning) -> list[Meaning]:
+        """The columns of other tables whose name goes on with words that are said: `ContactTitle` for the `job` of a
+        contact. Only while the table of the term itself is not needed."""
+        if term.column is None or term.table in self.anchors or self.lexicon.class_of(term) != "column":
+            return []
+        if (term.table, term.column) in self.lexicon.amounts:
+            return []
+        words_of = self.lexicon.column_words
+        own, stems = words_of.get((term.table, term.column), frozenset()), {token.stem for token in self.tokens}
+        parts = [m for m in self.lexicon.parts_of(term) if m.table != term.table]
+        return [m for m in parts if words_of[m.table, m.column or ""] - own <= stems]
 
     def _goal(self, span: Span, column: Meaning) -> list[Meaning]:
         """The columns of where something goes (`ShipCountry`) for the `countries` of "went to 18 countries"."""
@@ -217,7 +234,7 @@ class Choice:
         return any(
             self._measures(other) and any(self.tokens[at].folded not in COMMON for at in range(other.first, other.last))
             for other in self.spans
-            if other is not span
+            if other is not span and not any(self.lexicon.class_of(m) == "condition" for m in other.meanings)
         )
 
     def _measures(self, span: Span) -> bool:
@@ -301,6 +318,13 @@ class Choice:
             return False
         after = next((other for other in self.spans if other.first >= span.last), None)
         return after is None or not any(m.kind in {"table", "value"} for m in after.meanings)
+
+    def _asks(self, span: Span) -> bool:
+        """Whether it is the verb of "name the five …"."""
+        if span.first or span.last != 1 or self.tokens[0].folded != "name" or len(self.tokens) < 2:
+            return False
+        follows = self.tokens[1].folded
+        return follows in DETERMINERS | _ALL or follows in NUMBER_WORDS or self.tokens[1].kind == "number"
 
     def _told_by_a_condition(self, span: Span) -> bool:
         """Whether it is the `sold` of the glossary's `sold out`: a word of a condition over other tables."""

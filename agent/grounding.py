@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
 from agent.asides import asked
@@ -27,7 +27,21 @@ from agent.quantities import (
     superlatives,
 )
 from agent.spelling import respelt
-from agent.wording import COMMON, FOREIGN, KOREAN, LOWEST, QUOTED, STOP, SUPERLATIVE, Token, is_plural, words
+from agent.wording import (
+    AT_LEAST,
+    COMMON,
+    FOREIGN,
+    KOREAN,
+    LESS_THAN,
+    LOWEST,
+    MORE_THAN,
+    QUOTED,
+    STOP,
+    SUPERLATIVE,
+    Token,
+    is_plural,
+    words,
+)
 
 __all__ = ["Comparison", "Evidence", "Grounding", "Lexicon", "Link", "ground", "narrow"]
 
@@ -65,6 +79,10 @@ _TIME_LEADS = words("in on at during since last this until by from over within a
 _ASKING = words("which what who list show give name find tell display return get top best")
 _TELLING = words("was were are is had has have did came went left died got began took stayed arrived")
 _BARE_YEAR = re.compile(r"\d\d")
+_ROUND_YEAR = re.compile(r"\d\d00")
+_HELD = re.compile(
+    rf"\b(?:(?P<over>over)|{MORE_THAN}|{LESS_THAN}|{AT_LEAST})\s+(?:a\s+)?[$\u20ac\u00a3]?\s?\Z", re.IGNORECASE
+)
 _BEFORE_YEAR = re.compile(r"(?P<said>\w+(?:ed|ing))\s+(?:in|from|before|after|until|since)\s+\Z", re.IGNORECASE)
 _BETWEEN_YEARS = re.compile(r"\s*(?:,|and|or|to|until|-|\u2013)\s*(?:in\s+)?")
 _YEARS_AROUND = 5
@@ -186,11 +204,13 @@ class _Reading:
     # Numbers and times
 
     def _times(self, found: Sequence[Moment]) -> tuple[Moment, ...]:
-        """Times without two bare digits that are amounts: the years `from 70 to 85` where people are aged so, or where
-        no date of the database comes near."""
+        """Times without numbers that are amounts: two bare digits, `from 70 to 85`, where people are aged so or where
+        no date of the database comes near; and four that something is held against, `a price above 2000`."""
         kept: list[Moment] = []
         amount: Moment | None = None
         for moment in found:
+            if self._is_held(moment):
+                continue
             bare = moment.grain == "year" and _BARE_YEAR.fullmatch(moment.text) is not None
             goes_on = amount is not None and _BETWEEN_YEARS.fullmatch(self.question, amount.end, moment.start)
             if bare and (goes_on or self._is_amount(moment)):
@@ -198,6 +218,13 @@ class _Reading:
             else:
                 kept.append(moment)
         return tuple(kept)
+
+    def _is_held(self, moment: Moment) -> bool:
+        """Whether four digits are a number that something is held against; over a year something may last."""
+        if moment.grain != "year" or not moment.text.isdigit():
+            return False
+        held = _HELD.search(self.question[: moment.start])
+        return held is not None and (held["over"] is None or _ROUND_YEAR.fullmatch(moment.text) is not None)
 
     def _is_amount(self, moment: Moment) -> bool:
         first, last = (int(end[:4]) if end and end[:4].isdigit() else None for end in self.lexicon.date_range)
@@ -215,7 +242,7 @@ class _Reading:
         free = [
             m
             for m in superlatives(self.question)
-            if not _covered(m.start(), self.linked) and not self._timed(m.start())
+            if not _covered(m.start(), self.linked, but_for=self._extremes()) and not self._timed(m.start())
         ]
         extreme = free[0] if free else None
         direction: Direction | None = None
@@ -248,6 +275,11 @@ class _Reading:
             return None, 1 if other is not None else None, direction
         return None, None if self._asks_for_several(extreme) else 1, direction
 
+    def _extremes(self) -> set[int]:
+        """Where measures begin that ask for an end themselves: the `best sellers` of all goods are those sold most."""
+        measures = (at for at, m in self.choice.chosen.items() if m[0].kind == "term" and self.lexicon.is_measure(m[0]))
+        return {self._offsets(at)[0] for at in measures}
+
     def _is_told(self, place: int) -> bool:
         """Whether a number counts the subject of what is told: `45 patients were admitted`, `50 patients came`."""
         here = self.words[place]
@@ -266,6 +298,8 @@ class _Reading:
     def _asks_for_several(self, extreme: re.Match[str]) -> bool:
         """`best customers`, `which products … the most`: several rows, how many is not said."""
         after = [place for place, word in enumerate(self.words) if word.start >= extreme.end()][:3]
+        if any(a == extreme.start() and is_plural(self.question[a:b].split()[-1].lower()) for a, b in self.linked):
+            return True
         counts = extreme[0].lower() in {"most", "fewest", "least"}
         for place in after:
             if self.words[place].folded in {"number", "amount", "value", "sum", "total", "count", "quantity"}:
@@ -507,8 +541,9 @@ class _Reading:
         return self.words[span.first].start, self.words[span.last - 1].end
 
 
-def _covered(at: int, stretches: Iterable[tuple[int, int]]) -> bool:
-    return any(start <= at < end for start, end in stretches)
+def _covered(at: int, stretches: Iterable[tuple[int, int]], *, but_for: Container[int] = ()) -> bool:
+    """Whether an offset lies in one of the stretches; at the start of those that begin at `but_for` it does not."""
+    return any(start <= at < end and not (start == at and at in but_for) for start, end in stretches)
 
 
 def _inside(word: Token, found: Sequence[Moment]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from agent.cues import has_cue, in_english
-from agent.linked import Grounding
+from agent.linked import Grounding, Link
 from agent.phrasing import Reading, mask, read
 from agent.wording import AT_LEAST, AT_MOST, EXACTLY, LESS_THAN, MORE_THAN, NOT
 
@@ -170,7 +170,7 @@ def _both(r: Reading) -> bool:
         return False
     joined = (r.has("in <time> and (?:also )?in <time>") and not r.has(_AGGREGATE)) or r.has(
         rf"both (?:[\w<>]+ ){{0,3}}?(?:{_LITERAL}|{_TABLE}) (?:\w+ )?and",
-        r"as well as|and (?:\w+ )?(?:also|too)|in all (?:<number> )?years",
+        r"as well as|and (?:\w+ )?(?:also|too|again)|in all (?:<number> )?years",
     )
     return joined and (r.count("<value>") > 1 or r.count("<time>") > 1 or r.count(_TABLE) > 1)
 
@@ -277,12 +277,19 @@ def _having(r: Reading) -> bool:
     if counted is not None and counted.table != r.head:
         return True
     many = rf"(?:different |distinct |single |of |our |the )*{_TABLE}"
-    if r.has(rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}"):
+    if r.has(
+        rf"{_HELD} <number> (?:different|distinct|unique) {_COLUMN}", rf"<number> {_COLUMN} or (?:more|fewer|less)"
+    ):
+        return True
+    if r.has(rf"{_HELD} <number> times|<number> (?:times or more|or more times)"):
         return True
     if r.has(rf"{_HELD} <number> {many}") or r.has(rf"<number> (?:or|and) (?:more|fewer|less) {many}"):
         return True
     held = r.has(rf"{_HELD} (?:of )?<number>")
     aggregated = r.has(rf"(?:{_AVERAGE}|{_TOTAL}) (?:\w+ )*<\w+>.*{_HELD}")
+    told = aggregated or any(link.role == "aggregate" for link in r.grounding.chosen)
+    if held and told and r.shown and r.shown[0].kind == "column" and r.shown[0].role == "":
+        return True  # `countries where the average freight exceeds 100`
     other = any(link.role == "measure" and link.table != r.head for link in r.shown)
     bare = r.has(
         rf"{_HELD} <number>(?! of (?:these|those|the|them|<))(?! (?:\w+ )?<(?:column|part|measure)>)"
@@ -358,9 +365,12 @@ def _by_group(r: Reading) -> bool:
     measured = r.has(_AGGREGATE) or any(link.role in {"amount", "measure", "aggregate"} for link in r.grounding.chosen)
     if r.has(rf"(?:per|{_SPLIT}) (?:the |our |different |single )*(?:\w+ )?{those}"):
         return True
-    if measured and r.has(
-        rf"(?:(?:for|of|in|within|by) {several}|(?:for|in) all) (?:the |our |different |single )*(?:\w+ )?{those}"
-    ):
+    each = re.search(
+        rf"(?<![\w<])(?:(?:for|of|in|within|by) {several}|(?:for|in) all) (?:the |our |different |single )*(?:\w+ )?"
+        rf"(?P<of>{those})",
+        r.text,
+    )
+    if measured and each is not None and not _of_each_row(r, r.link_at(each.start("of"))):
         return True
     if r.has(rf"{several} (?:our |the )?(?:\w+ )?{those}"):
         return r.has(_AGGREGATE) or any(link.role == "measure" and link.table != r.head for link in r.shown)
@@ -370,6 +380,14 @@ def _by_group(r: Reading) -> bool:
         return True
     sorted_by = r.has(r"(?:order|sort|rank)ed by|top")
     return not sorted_by and r.has(rf"{_AGGREGATE}.*\bby (?:\w+ )?<(?:tables?|column|part)>")
+
+
+def _of_each_row(r: Reading, thing: Link | None) -> bool:
+    """Whether the figures are those of the rows themselves: the `freight of every order` stands in its row."""
+    if thing is None or thing.table is None or r.has(_AGGREGATE):
+        return False
+    figures = [k for k in r.grounding.chosen if k.role in {"amount", "measure", "aggregate"}]
+    return all(k.role == "amount" and k.table == thing.table for k in figures) and thing.kind == "table"
 
 
 def _split_by(r: Reading) -> bool:
@@ -432,17 +450,20 @@ def _sum(r: Reading) -> bool:
     if any(link.role == "aggregate" for link in r.grounding.chosen):
         return True
     named = any(link.role == "name" for link in r.shown if link.kind == "value")
+    apart = any(k.role == "amount" and k.table not in {v.table for v in r.grounding.values} for k in r.shown)
     sold = r.has(r"how much .*(?:sell|sold|buy|bought|order|ordered)|<\w+> cost (?:us|them|him|her|it)")
     much = (
         sold
         or r.has(r"how much money|how many (?:units|pieces)")
-        or (r.has(rf"how much (?:\w+ ){{0,4}}?{_THING}") and not (named and not r.has("<measure>")))
+        or (r.has(rf"how much (?:[\w<>]+ ){{0,4}}?{_THING}") and (apart or r.has("<measure>") or not named))
     )
     first = re.search(r"<\w+>", r.text)
     lead = r.link_at(first.start()) if first else None
     others = {link.table for link in r.grounding.values}
-    if lead is not None and lead.role == "amount" and others and lead.table not in others and not r.has("<tables?>"):
-        return True
+    if lead is not None and lead.role == "amount" and not r.has("<tables?>"):
+        held = bool(others) and lead.table not in others
+        if held or (r.has("<time>") and not others and not r.grounding.comparisons):
+            return True
     return (
         much
         or _amount_counted(r)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
+from Stemmer import Stemmer
 
 from agent.abroad import OF_PEOPLE, country_abroad, names_abroad
 from agent.database.schema import Facts, Schema, Table
 from agent.keys import KeyGraph
+from agent.meanings import DateColumn, Meaning, Quality, Span, TermClass
+from agent.pieces import MONEY, Pieces, doer, done, money_places
 from agent.spelling import is_word
 from agent.wording import (
+    ABBREVIATIONS,
     ALIASES,
     COMMON,
     DETERMINERS,
+    FOREIGN,
     HIGHEST,
     LOWEST,
     STOP,
@@ -34,22 +40,16 @@ from agent.wording import (
 if TYPE_CHECKING:  # it brings SQLAlchemy, which a habit has no time to import
     from memory.semantic import Term
 
-TermClass = Literal["entity", "column", "measure", "aggregate", "condition"]
-Quality = Literal["exact", "part", "typo"]
+__all__ = ["DateColumn", "Lexicon", "Meaning", "Quality", "Span", "TermClass"]
 
 _LONGEST = 12
 _FAR = 9
 _SHORT = 5
+_LEAST_PART = 4
+_LEAST_COMPOUND = 8
+_BETWEEN_PARTS = ("", "s", "es", "n", "en", "e")
+"""What German puts between the parts of a compound."""
 _NO_PART = STOP | HIGHEST | LOWEST
-_DONE_BY = dict.fromkeys(("bought", "purchased", "purchase", "ordered", "order"), "buy") | {
-    "sold": "sell",
-    "made": "make",
-    "taught": "teach",
-    "drove": "drive",
-    "wrote": "write",
-}
-_TRADED = frozenset({"bu", "sell"})
-"""What one buys another sells: `pieces` that were ordered are the pieces that were sold."""
 _TABLE_PREFIXES = frozenset({"tbl", "tb", "dim", "fact", "t", "vw", "v"})
 _NAMING_WORDS = frozenset({"name", "label", "fullnam", "surnam"})
 _PART_OF_NAME = frozenset(map(stem, ("first", "last", "given", "family", "middle", "nick", "sur", "fore", "maiden")))
@@ -88,41 +88,6 @@ _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _AGGREGATE = re.compile(r"\b(?:SUM|COUNT|AVG|MIN|MAX)\s*\(", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """One thing that a stretch of words may mean. `part` means that only some words of a column's name are there.
-
-    `verb` means that the word is a form of doing (`ordered`, `supplies`), not the name itself.
-    """
-
-    kind: Literal["table", "column", "value", "term"]
-    table: str
-    column: str | None = None
-    value: str | None = None
-    term: int | None = None
-    quality: Quality = "exact"
-    verb: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Words `first` to `last` (not included) of a question with all they may mean, surest first."""
-
-    first: int
-    last: int
-    meanings: tuple[Meaning, ...]
-    quality: Quality = "exact"
-
-
-@dataclass(frozen=True, slots=True)
-class DateColumn:
-    table: str
-    column: str
-    words: frozenset[str]
-    minimum: str | None
-    maximum: str | None
-
-
 class Lexicon:
     """All that a question can link to in one database. Built once for an open database, then only read."""
 
@@ -136,7 +101,8 @@ class Lexicon:
         self._value_stems: dict[str, list[Meaning]] = {}
         self._parts: dict[str, list[Meaning]] = {}
         self._agents: dict[str, list[Meaning]] = {}
-        self._verbs_of: dict[str, list[tuple[str, Meaning]]] = {}
+        self._first_words: dict[str, list[Meaning]] = {}
+        self._pieces = Pieces(self)
         self._spelt: set[str] = set()
         self._known_tables = {table.name for table in schema.tables}
         self.foreign = {(t.name, c) for t in schema.tables for key in t.foreign_keys for c in key.columns}
@@ -152,11 +118,14 @@ class Lexicon:
         self.naming = self._index_values()
         self.term_classes = tuple(self._class_of(term) for term in self.glossary)
         self._index_glossary()
+        self._index_pieces()
         self._people = frozenset(self._tables_of_people())
         self._index_abroad()
         self.date_columns = tuple(self._date_columns())
         self.amounts = frozenset(self._amounts())
         self._name_words = _vocabulary(self._spelt)
+        self._german = {_german(name): name for name in sorted(self._spelt) if name.isalpha() and name.isascii()}
+        self._money = next((found for word in MONEY if (found := self._sums(word))), ())
         self._value_words = _vocabulary(self._values)
         self._doers: dict[str, tuple[str, ...]] = {}
         for name in sorted({fold(name) for term in self.glossary for name in term.names}):
@@ -165,13 +134,13 @@ class Lexicon:
                 m.table for m in meanings if len(name) > _SHORT or not any(m.kind == "table" for m in meanings)
             )
             if name.isalpha() and name.endswith(("er", "or")) and tables and stem(name) == name:
-                self._doers.setdefault(_verb_root(name[:-2]), tables)
+                self._doers.setdefault(doer(name), tables)
         self.doing = frozenset(tables[0] for tables in self._doers.values())
         self._synonyms = {
             stem(word): tuple(other for other in others if stem(other) in self._name_words.stems)
             for word, others in SYNONYMS.items()
         }
-        self._pieces = _pieces((*self._names, *self._values, *self._parts))
+        self._parts_of_runs = _pieces((*self._names, *self._values, *self._parts))
         self.primary_keys = {t.name: tuple(c.name for c in t.columns if c.primary_key) for t in schema.tables}
         self.number_keys = frozenset(
             (t.name, c.name) for t in schema.tables for c in t.columns if c.primary_key and _AMOUNT_TYPE.search(c.type)
@@ -197,8 +166,61 @@ class Lexicon:
         """The words of a question; runs of other scripts are parted where a known name begins or ends."""
         found: list[Token] = []
         for token in tokens(question):
-            found.extend(self._parted(token) if token.kind == "other" else (token,))
+            found.extend(self._parted(token) if token.kind == "other" else self._decompound(token))
         return tuple(found)
+
+    def _decompound(self, token: Token) -> tuple[Token, ...]:
+        """The words in a word: `spend` and who does it in `spenders`; in an unknown German compound its last part,
+        and the rows before it where that is a column of them, as in `Lieferantenland`."""
+        word = token.folded
+        if token.kind != "latin" or len(word) != len(token.text):
+            return (token,)
+        root = re.sub(r"(?:er|or)s?\Z", "", word)
+        if root != word and any(self._stands_for_rows(m) for m in self._names.get(token.stem, ())):
+            return _cut(token, root, word) if self._sums(root) else (token,)
+        if len(word) < _LEAST_COMPOUND or self._knows(token) or is_word(word):
+            return (token,)
+        for at in range(3, len(word) - _LEAST_PART + 1):
+            last = self._in_german(word[at:])
+            leads = (self._in_german(word[:at].removesuffix(end)) for end in _BETWEEN_PARTS)
+            first = next((name for name in leads if name), None)
+            if last is None or first is None:
+                continue
+            if self._is_entity_name(last) or not self._is_entity_name(first):
+                return (replace(token, folded=last, stem=stem(last)),)
+            return _cut(token, word[:at], last, first)
+        return (token,)
+
+    def _is_entity_name(self, word: str) -> bool:
+        return any(self._stands_for_rows(m) for m in self._names.get(stem(word), ()))
+
+    def _in_german(self, word: str) -> str | None:
+        """The name that a word is in one of its German forms: `artikel` for `artikeln`."""
+        return word if word in self._spelt and stem(word) in self._names else self._german.get(_german(word))
+
+    def _knows(self, token: Token) -> bool:
+        """Whether a word is one of this database: in a name, in a stored value, a synonym or what somebody does."""
+        known = token.stem in self._name_words.stems or token.stem in self._value_words.stems
+        known = known or token.folded in self._spelt or token.folded in self._values or token.stem in self._synonyms
+        return known or _agent_root(token.stem) in self._agents
+
+    def named(self, key: str) -> Sequence[Meaning]:
+        """What is called so, by stems."""
+        return self._names.get(key, ())
+
+    def is_part(self, word: str) -> bool:
+        """Whether a stem is a part of the name of a column."""
+        return word in self._parts
+
+    def _sums(self, word: str) -> tuple[Meaning, ...]:
+        """The measures and amounts that a word is a name of."""
+        return tuple(m for m in self._names.get(stem(word), ()) if self.is_measure(m))
+
+    def is_measure(self, meaning: Meaning) -> bool:
+        """Whether it is a figure to be summed: a measure of the glossary, or a column of amounts."""
+        return self.class_of(meaning) in {"measure", "aggregate"} or (
+            (meaning.table, meaning.column) in self.amounts and meaning.quality == "exact"
+        )
 
     def kinds_in(self, text: str) -> tuple[str, ...]:
         """What kinds of things the words of a text may name, those that are a part of a column's name left out."""
@@ -229,9 +251,7 @@ class Lexicon:
         changed = {place for place, token in enumerate(mended) if token is not words[place]}
         if changed:
             found += [replace(span, quality="typo") for span in self._match(mended, used, only=changed)]
-        for place, meaning in self._apart(words, used):
-            found.append(Span(place, place + 1, (meaning,)))
-            used.add(place)
+        found = self._in_pieces(words, found, used)
         for place, token in enumerate(words):
             if place not in used and token.kind != "number" and token.folded not in _NO_PART:
                 parts = self._parts.get(token.stem, ()) or self._parts.get(mended[place].stem, ())
@@ -240,17 +260,37 @@ class Lexicon:
                     found.append(Span(place, place + 1, (*agents, *parts), "part"))
         return tuple(sorted(found, key=lambda span: (span.first, -span.last)))
 
-    def _apart(self, words: Sequence[Token], used: set[int]) -> Iterable[tuple[int, Meaning]]:
-        """The nouns of amounts whose verb stands elsewhere: the `units` of "how many units has every clerk sold"."""
-        roots = [_verb_root(stem(_DONE_BY.get(token.folded, token.folded))) for token in words]
-        traded = _TRADED | {"ship", "send", "sent"}
+    def _in_pieces(self, words: Sequence[Token], found: list[Span], used: set[int]) -> list[Span]:
+        """All stretches with those of names that are said in pieces."""
+        for span in self._pieces.ended(words):
+            found = [one for one in found if one.last <= span.first or span.last <= one.first]
+            found.append(span)
+            used.update(range(span.first, span.last))
+        for place, meaning in self._pieces.amounts(words, used):
+            found.append(Span(place, place + 1, (meaning,)))
+            used.add(place)
+        for place, meaning, beside in self._pieces.measures(words, found, used):
+            if not any(self._stands_for_rows(m) for m in beside.meanings):
+                found.remove(beside)
+            found.append(Span(place, place + 1, (meaning,)))
+            used.add(place)
+        if self._money and not any(self.is_measure(m) for span in found for m in span.meanings):
+            for place in money_places(words):
+                found = [one for one in found if one.last <= place or place < one.first]
+                found.append(Span(place, place + 1, self._money))
+                used.add(place)
         for place, token in enumerate(words):
-            if place in used or token.folded in STOP:
-                continue
-            for verb, meaning in self._verbs_of.get(token.stem, ()):
-                if verb in roots or (verb in _TRADED and token.stem not in self._parts and traded.intersection(roots)):
-                    yield place, meaning
-                    break
+            if place not in used and (whole := self._by_first_word(token)):
+                found.append(Span(place, place + 1, whole, "typo"))
+                used.add(place)
+        return found
+
+    def _by_first_word(self, token: Token) -> tuple[Meaning, ...]:
+        """The one named row whose name begins with a word that is no plain one: `Speedy Express` for `Speedy`."""
+        meanings = self._first_words.get(token.folded, ())
+        if len(meanings) != 1 or token.folded in COMMON:
+            return ()
+        return tuple(meanings) if (token.start and token.text[0].isupper()) or not is_word(token.folded) else ()
 
     def _within_value(self, words: Sequence[Token], first: int, last: int) -> bool:
         """Whether a quoted stretch is only a part of a stored value that has quotation marks in it."""
@@ -287,6 +327,8 @@ class Lexicon:
         stems, folded = _keys(words)
         apart = any(after.start - before.end > 1 for before, after in pairwise(words))
         names: Sequence[Meaning] = () if apart else self._names.get(stems, ())
+        if not names and not apart and len(words) > 2 and words[1].folded == "of":
+            return self._turned_round(words)
         if names and any(word.folded in STOP for word in words) and folded not in self._spelt:
             names = ()
         if len(words) == 1 and (words[0].folded in STOP or (words[0].kind == "number" and len(words[0].text) < 4)):
@@ -300,6 +342,11 @@ class Lexicon:
         if any(folded not in self._spelt and value.value == " ".join(word.text for word in words) for value in values):
             names = ()
         return tuple(dict.fromkeys((*names, *values)))
+
+    def _turned_round(self, words: Sequence[Token]) -> tuple[Meaning, ...]:
+        """Tables and measures whose name is said with `of`: `type of room` for `room_types`."""
+        stems, _ = _keys((*words[2:], words[0]))
+        return tuple(m for m in self._names.get(stems, ()) if m.kind == "table" or self.class_of(m) == "measure")
 
     def _values_of(self, words: Sequence[Token], *, quoted: bool) -> tuple[Meaning, ...]:
         stems, folded = _keys(words)
@@ -336,18 +383,23 @@ class Lexicon:
 
     def doers(self, token: Token) -> tuple[str, ...]:
         """The tables of those who do what a verb says: `bought` and `buying` are what a `buyer` does."""
-        return self._doers.get(_verb_root(stem(_DONE_BY.get(token.folded, token.folded))), ())
+        return self._doers.get(done(token), ())
 
     def _mended(self, token: Token) -> Token:
         """The word with a typo taken out, or the word itself when it is known, short, common or like nothing."""
         word = token.folded
+        full = ABBREVIATIONS.get(word)
+        if full is not None and word not in self._spelt and stem(full) in self._name_words.stems:
+            return replace(token, folded=full, stem=stem(full))
         for other in self._synonyms.get(token.stem, ()):
             if token.stem not in self._name_words.stems and word not in self._values:
                 return replace(token, folded=other + "s" * is_plural(word), stem=stem(other))
         known = token.stem in self._name_words.stems or token.stem in self._value_words.stems
         known = known or token.stem in COMMON or _agent_root(token.stem) in self._agents
-        if token.kind != "latin" or len(word) < 5 or word in COMMON or known or is_word(word):
+        if token.kind != "latin" or len(word) < 5 or word in COMMON | FOREIGN or known or is_word(word):
             return token
+        if (other_form := self._german.get(_german(word))) is not None:
+            return replace(token, folded=other_form, stem=stem(other_form))
         name = token.text[0].isupper() and token.start > 0
         near = self._value_words.nearest(word) if name else None
         near = near or self._name_words.nearest(word)
@@ -357,8 +409,7 @@ class Lexicon:
     def edits(self, token: Token) -> int:
         """How many edits part a word from the nearest of this database: 0 for one of its own, `_FAR` for none near."""
         word = token.folded
-        known = token.stem in self._name_words.stems or token.stem in self._value_words.stems or word in self._spelt
-        if known or word in self._values or token.stem in self._synonyms or _agent_root(token.stem) in self._agents:
+        if self._knows(token) or word in ABBREVIATIONS or word in self._first_words:
             return 0
         near = [vocabulary.nearest(word) for vocabulary in (self._name_words, self._value_words)]
         return min((int(OSA.distance(word, other)) for other in near if other is not None), default=_FAR)
@@ -370,7 +421,7 @@ class Lexicon:
         anywhere = any(_UNSPACED.match(c) for c in text)
         loose = 0
         while here < len(text):
-            lengths = [n for n in range(len(text) - here, 0, -1) if text[here : here + n] in self._pieces]
+            lengths = [n for n in range(len(text) - here, 0, -1) if text[here : here + n] in self._parts_of_runs]
             whole = (
                 n for n in lengths if text[here : here + n] in self._names or text[here : here + n] in self._values
             )
@@ -405,18 +456,33 @@ class Lexicon:
             for column in table.columns:
                 words = name_tokens(column.name)
                 self._name(words, Meaning("column", table.name, column.name))
+                self._name(_in_full(words), Meaning("column", table.name, column.name))
                 for word in dict.fromkeys(token.stem for token in words) if len(words) > 1 else ():
                     if len(word) > 2 and word not in {"code", "num"}:
                         part = Meaning("column", table.name, column.name, quality="part")
                         self._parts.setdefault(word, []).append(part)
 
-    def _index_apart(self, words: Sequence[Token], meaning: Meaning) -> None:
-        """Note the noun of an amount that is named by noun and verb, `units sold` or `sold units`."""
-        verbs = [word.folded in _DONE_BY for word in words]
-        if len(words) == 2 and sum(verbs) == 1 and (meaning.column is None or self._is_amount(meaning)):
-            noun, verb = (words[1], words[0]) if verbs[0] else words
-            root = _verb_root(stem(_DONE_BY[verb.folded]))
-            self._verbs_of.setdefault(noun.stem, []).append((root, meaning))
+    def _index_pieces(self) -> None:
+        """Note what of the glossary and of the columns may be said in pieces, and the first words of named rows."""
+        for place, term in enumerate(self.glossary):
+            kind = self.term_classes[place]
+            for name in term.names:
+                meaning = next((m for m in self._names[_keys(tokens(name))[0]] if m.term == place), None)
+                if meaning is None:
+                    continue
+                if kind in ("column", "measure") and (meaning.column is None or self._is_amount(meaning)):
+                    self._pieces.note_amount(tokens(name), meaning)
+                if kind in ("measure", "aggregate"):
+                    self._pieces.note_measure(tokens(name), meaning)
+                if kind == "condition":
+                    self._pieces.note_condition(name, meaning)
+        for known in self.facts.columns:
+            if (known.table, known.column) in self.naming and (known.table, known.column) not in self._codes:
+                for value in known.values:
+                    said = tokens(value)
+                    if len(said) > 1 and len(said[0].folded) >= _LEAST_PART and said[0].folded not in self._values:
+                        meaning = Meaning("value", known.table, known.column, value)
+                        self._first_words.setdefault(said[0].folded, []).append(meaning)
 
     def _is_amount(self, meaning: Meaning) -> bool:
         columns = (c for t in self.schema.tables if t.name == meaning.table for c in t.columns)
@@ -437,10 +503,7 @@ class Lexicon:
             if match := _COLUMN_ONLY.match(term.expression or ""):
                 home, column = self._as_stored(*(_bare(part) for part in match.groups()))
             for name in term.names:
-                meaning = Meaning("term", home, column, term=place)
-                self._name(tokens(name), meaning)
-                if self.term_classes[place] in ("column", "measure"):
-                    self._index_apart(tokens(name), meaning)
+                self._name(tokens(name), Meaning("term", home, column, term=place))
 
     def _index_abroad(self) -> None:
         """Index what names of this database, and countries among its values, are called in other languages."""
@@ -592,15 +655,31 @@ def _pieces(keys: Iterable[str]) -> frozenset[str]:
     return frozenset(word for key in keys for word in key.split(" ") if not word.isascii())
 
 
+def _cut(token: Token, lead: str, last: str, first: str | None = None) -> tuple[Token, Token]:
+    """A word as two: its letters `lead`, read as `first` where that is another word, and the rest, read as `last`."""
+    at, first = token.start + len(lead), first or lead
+    return (
+        Token(token.start, at, token.text[: len(lead)], first, stem(first), token.kind),
+        Token(at, token.end, token.text[len(lead) :], last, stem(last), token.kind),
+    )
+
+
+def _in_full(said: Sequence[Token]) -> tuple[Token, ...]:
+    """The words of a name with abbreviations written out: `qty` as `quantity`."""
+    full = ((token, ABBREVIATIONS.get(token.folded)) for token in said)
+    return tuple(token if word is None else replace(token, folded=word, stem=stem(word)) for token, word in full)
+
+
+@lru_cache(maxsize=65_536)
+def _german(folded: str) -> str:
+    """The German stem (from PyStemmer) of a folded word: `produkten` and `produkte` meet here."""
+    return str(Stemmer("german").stemWord(folded)) if folded.isascii() else folded
+
+
 def _agent_root(word: str) -> str:
     """`supplier` and `supply` meet here: the stem without `-er`, `-or` and final `y` or `i`."""
     root = word[:-2] if word.endswith(("er", "or")) and len(word) > 5 else word
     return root.rstrip("iy") if len(root) > 4 else root
-
-
-def _verb_root(word: str) -> str:
-    """`carry` and `carri` meet here."""
-    return word.rstrip("iye") or word
 
 
 def _as_written(word: Token, value: str) -> bool:

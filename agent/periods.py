@@ -20,6 +20,7 @@ _MONTH_NUMBER = {spelt: place + 1 for place, name in enumerate(MONTHS) for spelt
 _ABROAD = "januar februar m\u00e4rz april mai juni juli august september oktober november dezember j\u00e4nner"
 _MONTH_NUMBER |= {name: place % 12 + 1 for place, name in enumerate(_ABROAD.split())}
 _ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "last": 4}
+_ORDINAL |= {"opening": 1, "final": 4, "closing": 4}
 _ORDINAL |= {"ersten": 1, "erstes": 1, "zweiten": 2, "zweites": 2, "dritten": 3, "drittes": 3, "vierten": 4}
 _ORDINAL |= {"viertes": 4, "letzten": 4}
 _M = r"(?P<{0}>" + "|".join(sorted(_MONTH_NUMBER, key=lambda name: (-len(name), name))) + r")\.?"
@@ -39,12 +40,20 @@ _SHORT = rf"(?P<y>['\u2019]\d\d|(?:3[2-9]|[4-9]\d){_NOT_COUNTED})(?!\s?%)"
 _MARKED = r"(?P<y>['\u2019]\d\d)"
 _PIVOT = 69
 """Two digits from here on are of the last century, as POSIX reads `%y`."""
+_LAST_DECADE = 20
+"""The decades of two digits up to this one are of this century: people speak of the twenties and of the fifties."""
+_MONTHS_OF_A_YEAR = 12
 _D = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
+
+_DECADES = {"twenties": 20, "thirties": 30, "forties": 40, "fifties": 50, "sixties": 60, "seventies": 70}
+_DECADES |= {"eighties": 80, "nineties": 90}
 
 _HALF = r"(?P<o>first|1st|second|2nd|ersten?|zweiten?|erstes|zweites)\s+(?:half|halbjahr)"
 
 _WRITTEN: tuple[tuple[Grain, str], ...] = (
         ("date", rf"{_Y.format('y')}[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)"),
+        ("date", rf"(?P<d>\d\d?)\.\s?(?P<m>\d\d?)\.\s?{_Y.format('y')}"),
+        ("date", rf"(?P<m>\d\d?)/(?P<d>\d\d?)/{_Y.format('y')}"),
         ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_Y.format('y')}"),
         ("date", rf"{_D.format('d')}\.?\s+(?:of\s+)?{_M.format('mn')},?\s+{_Y.format('y')}"),
         ("date", rf"{_M.format('mn')}\s+{_D.format('d')},?\s+{_MARKED}"),
@@ -57,14 +66,19 @@ _WRITTEN: tuple[tuple[Grain, str], ...] = (
         ("month", rf"{_M.format('mn')},?\s+(?:of\s+|in\s+)?{_SHORT}"),
         ("month", rf"{_Y.format('y')}-(?P<m>0[1-9]|1[0-2])(?!-\d)"),
         ("month", rf"(?P<m>0?[1-9]|1[0-2])/{_Y.format('y')}"),
-        ("quarter", rf"{_O}\s+(?:quarter|quartal)\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
-        ("quarter", rf"{_O}\s+(?:quarter|quartal)\s+(?:of\s+|in\s+)?{_SHORT}"),
+        ("quarter", rf"{_O}[\s-]+(?:quarter|quartal)\s+(?:of\s+|in\s+)?(?:the\s+year\s+)?{_Y.format('y')}"),
+        ("quarter", rf"{_O}[\s-]+(?:quarter|quartal)\s+(?:of\s+|in\s+)?{_SHORT}"),
+        ("quarter", rf"quarter\s+(?:no\.?\s*|number\s+)?(?P<q>[1-4])\s+(?:of\s+|in\s+)?(?:{_Y.format('y')})"),
+        ("quarter", rf"(?P<q>[1-4])q[\s/-]*(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("quarter", rf"q(?P<q>[1-4])[\s/-]*(?:of\s+|in\s+)?{_SHORT}"),
         ("quarter", rf"{_Y.format('y')}[\s/-]*q(?P<q>[1-4])"),
         ("half", rf"{_HALF}\s+(?:of\s+|in\s+)?{_Y.format('y')}"),
         ("half", rf"{_HALF}\s+(?:of\s+|in\s+)?{_SHORT}"),
         ("half", rf"h(?P<h>[12])[\s/-]*(?:of\s+|in\s+)?(?:{_Y.format('y')})"),
+        ("year", r"(?P<y>(?:1[6-9]|20|21)\d0)['\u2019]?(?P<decade>s)"),
+        ("year", r"(?:['\u2019]|(?<=\bthe\s))(?P<y>[1-9]0)['\u2019]?(?P<decade>s)"),
+        ("year", rf"(?<=\bthe\s)(?P<decade>{'|'.join(_DECADES)})"),
         ("year", _Y.format("y")),
         ("year", _MARKED),
 )  # fmt: skip
@@ -141,7 +155,9 @@ _HALVES = {"1": 1, "2": 2, "\uc0c1": 1, "\ud558": 2}
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One time as written. `value` is `1997`, `1997-03`, `1997-Q1`, `1997-H1` or `1997-03-05`; the span is half-open.
+    """One time as written; the span is half-open.
+
+    `value` is `1997`, `1997-03`, `1997-Q1`, `1997-H1`, `1997-03-05`, or `1990s` for the ten years from 1990.
 
     A month without a year has the value `03` and no span: it recurs every year.
     """
@@ -228,6 +244,16 @@ def _whole_year(digits: str) -> int:
     return year if year > 99 else year + (1900 if year >= _PIVOT else 2000)
 
 
+def _first_of_decade(digits: str) -> int:
+    """The first of the ten years of `90s` or `1990s`: without a century those of the last one but for the twenties on.
+
+    >>> [_first_of_decade(text) for text in ("90", "50", "20", "1890")]
+    [1990, 1950, 2020, 1890]
+    """
+    year = int(digits)
+    return year if year > 99 else year + (1900 if year > _LAST_DECADE else 2000)
+
+
 def _day_before(question: str, moment: Moment) -> Moment | None:
     """The `1` of `from 1 to 7 September 1997`: a day of the month that is named only once."""
     if moment.grain != "date" or moment.since is None or not moment.text[:1].isdigit() or "-" in moment.text:
@@ -311,6 +337,8 @@ _GRAIN = re.compile(
     r"\b(?:(?:per|by|each|every|over\s+the|across\s+the|for\s+(?:each|every)|of\s+the|which|what|best|worst)\s+"
     r"(?:calendar\s+|single\s+)?(?P<unit>day|week|month|quarter|year)s?"
     r"|(?P<twice>day|week|month|quarter|year)\s+(?:by|to|after|over)\s+(?P=twice)"
+    r"|(?:per|by|each|every)\s+(?:[\w-]+,?\s+){0,4}?[\w-]+(?:,\s*|\s+(?:and|&|plus)\s+)(?:(?:by|per|each|every)\s+)?"
+    r"(?:calendar\s+|single\s+)?(?P<beside>day|week|month|quarter|year)\b(?!\s+(?:of|\d))"
     r"|(?P<how>daily|weekly|monthly|quarterly|yearly|annual(?:ly)?))\b",
     re.IGNORECASE,
 )
@@ -320,13 +348,13 @@ _HOW = {"daily": "day", "weekly": "week", "monthly": "month", "quarterly": "quar
 def grain_of(question: str) -> str | None:
     """The unit of time that the question groups by, or None.
 
-    >>> grain_of("orders per month in 1997"), grain_of("yearly revenue"), grain_of("orders in 1997")
+    >>> grain_of("orders per month in 1997"), grain_of("revenue by country and year"), grain_of("orders in 1997")
     ('month', 'year', None)
     """
     match = _GRAIN.search(question)
     if match is None:
         return None
-    unit = match["unit"] or match["twice"]
+    unit = match["unit"] or match["twice"] or match["beside"]
     return unit.lower() if unit else _HOW.get(match["how"].lower(), "year")
 
 
@@ -406,8 +434,13 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
 def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
     """Raises nothing: an impossible day or month is no moment."""
     parts = match.groupdict()
+    if parts.get("decade"):
+        first = _first_of_decade(parts.get("y") or str(_DECADES[parts["decade"].lower()]))
+        return Moment(*match.span(), match[0], "year", f"{first}s", date(first, 1, 1), date(first + 10, 1, 1))
     year = _whole_year(parts["y"])
     number = parts.get("m")
+    if number and parts.get("d") and int(number) > _MONTHS_OF_A_YEAR:
+        parts["d"], number = number, parts["d"]
     month = int(number) if number else _MONTH_NUMBER.get((parts.get("mn") or "").lower(), 1)
     try:
         if grain == "date":

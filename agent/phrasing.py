@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agent.linked import Grounding, Link
+from agent.quantities import without_each_once
 from agent.wording import NOT, is_plural
 
 _TIME = frozenset({"date", "month", "quarter", "half", "year"})
@@ -64,7 +65,7 @@ class Reading:
 
 def read(question: str, grounding: Grounding) -> Reading:
     """Write the question the way the rules read it, in the spelling that it was read in."""
-    question = grounding.question
+    question = without_each_once(grounding.question)
     ends = _HOW_TO_SHOW.search(question)
     last = ends.start() if ends and any(link.end <= ends.start() for link in grounding.chosen) else len(question)
     shown: list[Link] = []

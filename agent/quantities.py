@@ -73,6 +73,13 @@ _NO_EXTREME = re.compile(
     r"\b(?:at\s+first|at\s+last|best\s+regards|first\s+of\s+all)\b",
     re.IGNORECASE,
 )
+_EACH_ONCE = re.compile(
+    r"\b(?:without|with\s+no|no|remov(?:e|ing)|exclud(?:e|ing)|leav(?:e|ing)\s+out)\s+(?:any\s+)?"
+    r"(?:duplicates?|repeats?|repetitions?|doubles)\b"
+    r"|\b(?:do\s+not|don['\u2019]?t|never|not)\s+[^.?!;]{0,30}?\b(?:twice|duplicates?|repeat(?:edly)?)\b"
+    r"|\b(?:each|every\s+one|them)\s+(?:only\s+|just\s+)?once\b|\bonly\s+once\s+each\b|\b(?:none|nothing)\s+twice\b",
+    re.IGNORECASE,
+)
 _UNITS = words("day days week weeks month months quarter quarters year years hour hours minute minutes percent")
 
 
@@ -178,4 +185,13 @@ def is_still_to_come(question: str, start: int, end: int) -> bool:
 
 def negations(question: str) -> tuple[tuple[int, int], ...]:
     """Where the question says no: offsets of `not`, `never`, `without`, `n't` …"""
-    return tuple(match.span() for match in _NEGATED.finditer(question))
+    return tuple(match.span() for match in _NEGATED.finditer(without_each_once(question)))
+
+
+def without_each_once(question: str) -> str:
+    """The question with spaces for what only asks for each thing to be shown once; all offsets stay.
+
+    >>> without_each_once("cities, no repeats"), without_each_once("customers without orders")
+    ('cities,           ', 'customers without orders')
+    """
+    return _EACH_ONCE.sub(lambda match: " " * len(match[0]), question)

@@ -42,6 +42,8 @@ _NO_APOSTROPHE = re.compile(
     re.IGNORECASE,
 )
 _LAND = re.compile(r"\b(?P<lead>the|our|all|any|different|distinct|every|which|many) us(?= [a-z]+)")
+_COMPOUNDS = {"bestseller": "best seller", "bestsellers": "best sellers"}
+"""Words that hold a superlative, which is looked for as a word of its own."""
 _TWO = {"eachother": "each other", "alot": "a lot", "aswell": "as well", "atleast": "at least", "noone": "no one"}
 
 
@@ -95,6 +97,8 @@ def _meant(token: Token, before: str, is_known: Callable[[Token], int], *, shout
         return None
     if token.start and not (shouted or token.text.islower()):
         return None
+    if word in _COMPOUNDS:
+        return _COMPOUNDS[word]
     edits = is_known(token)
     if edits and word in _TWO:
         return _TWO[word]

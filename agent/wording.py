@@ -242,7 +242,6 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "land": ("country",),
     "town": ("city",),
     "telephone": ("phone",),
-    "tel": ("phone",),
     "zip": ("postal",),
     "postcode": ("postal code",),
     "surname": ("last name",),
@@ -268,6 +267,25 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 """Everyday words for things that databases name otherwise, by stem. Tried where a word is unknown."""
 
+ABBREVIATIONS: dict[str, str] = {
+    "acct": "account",
+    "addr": "address",
+    "amt": "amount",
+    "cust": "customer",
+    "dept": "department",
+    "descr": "description",
+    "dob": "birthday",
+    "emp": "employee",
+    "inv": "invoice",
+    "mgr": "manager",
+    "num": "number",
+    "prod": "product",
+    "qty": "quantity",
+    "tel": "phone",
+    "wt": "weight",
+}
+"""What names of columns and people in a hurry cut short."""
+
 STOP = words(
     """a an the this that these those there here it its it's i me my mine we us our ours you your yours they them
     their theirs he him his she her hers who whom whose which what when where why how is are was were be been being am
@@ -289,7 +307,8 @@ FOREIGN = words(
     per ogni quantos quantas quais quem onde os as dos nossos hoeveel welke waar het een en zijn van onze bei
     hatte wurde wurden waren wir wird sein nur noch mehr auch alle allen zwar wenn aber oder einer eines keine
     keinen keinem keiner aller vom unter seit vor nach bis zeig bitte gib mir uns sie ihr ihre ihren jeder jede
-    jedes jedem jeden pro welches meisten höchsten niedrigsten wenigsten"""
+    jedes jedem jeden kosten kostet kostete kommen kommt kam kamen gehen geht ging gingen wohnen wohnt leben lebt
+    arbeiten arbeitet vielen verschiedene verschiedenen pro welches meisten höchsten niedrigsten wenigsten"""
 )
 """Little words of German, Spanish, French, Italian, Portuguese and Dutch: they show that a question is not English."""
 
@@ -340,6 +359,7 @@ COMMON = (
     serve serves serving receive receives received everywhere anywhere somewhere home house money away lie lies lay
     possible quick quickly curious wonder wondering interested basically simply exact overview summary figure figures
     matter regardless sorted respectively well hand back front left right line lines
+    exceed exceeds exceeded exceeding
     word words begins starts ends mention mentions mentioned contains containing store stores stored keep keeps kept
     help check checking run runs think thinks guess sure right great nice cool fine asked asking asks ask mind moment"""
     )
