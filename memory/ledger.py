@@ -58,6 +58,8 @@ class EventKind(StrEnum):
     EPISODE_FORGOTTEN = "episode_forgotten"
     EPISODE_ERASED = "episode_erased"
     EPISODE_BARRED = "episode_barred"
+    EPISODE_PINNED = "episode_pinned"
+    EPISODE_UNPINNED = "episode_unpinned"
     ATTEMPT_STARTED = "attempt_started"
     ATTEMPT_SETTLED = "attempt_settled"
     ATTEMPT_ABANDONED = "attempt_abandoned"
@@ -319,6 +321,24 @@ class Transaction:
         self.connection.execute(insert(EPISODES).values(id=str(id), state=state, position=position, **blank))
         self._between("episode row")
         return True
+
+    def pin(self, id: uuid.UUID, reason: str) -> None:
+        """Hold an episode important, which an audit then prefers, until it is unpinned.
+
+        Raises:
+            UnknownEpisodeError: there is no such episode.
+        """
+        self._known(id)
+        self.append(EventKind.EPISODE_PINNED, str(id), {"reason": reason})
+
+    def unpin(self, id: uuid.UUID, reason: str) -> None:
+        """Hold an episode important no longer.
+
+        Raises:
+            UnknownEpisodeError: there is no such episode.
+        """
+        self._known(id)
+        self.append(EventKind.EPISODE_UNPINNED, str(id), {"reason": reason})
 
     def blank(self, positions: Iterable[int], reason: str = "", *, terms: Iterable[str] = ()) -> tuple[int, ...]:
         """Take the contents at some positions out of the history, and give those that still had one.
@@ -683,6 +703,15 @@ class Ledger:
         with self.connection(within) as connection:
             rows = connection.execute(select(EPISODES.c.id, EPISODES.c.state).order_by(EPISODES.c.id))
             return {row.id: row.state for row in rows}
+
+    def pins(self) -> dict[str, str]:
+        """Why each episode that is pinned was pinned, by its id."""
+        held: dict[str, str] = {}
+        for event in self.events(kinds=(EventKind.EPISODE_PINNED, EventKind.EPISODE_UNPINNED)):
+            held.pop(event.subject, None)
+            if event.kind == EventKind.EPISODE_PINNED:
+                held[event.subject] = str((event.content or {}).get("reason", ""))
+        return held
 
     def episodes(self, bucket: str | None = None, *, batch: str | None = None) -> tuple[Episode, ...]:
         """Active episodes in the order they were remembered: all, of one bucket, or of one batch."""

@@ -3,9 +3,10 @@
 
     .venv/bin/python scripts/measure_audit.py
 
-The set is tests/agent/auditing/labelled.toml, planted in one real brain over a real SQLite database. The pairs of
-notes for the rule of meaning are tests/agent/auditing/notes.jsonl. Both sets are by the author of the audit, so that
-the figures say what holds, not what other people's memories would give. Writes runs/reference/audit/audit.md.
+The set is tests/agent/auditing/labelled.toml, planted in one real brain over a real SQLite database: faults to be
+found, cases to be called inconclusive, and controls. The pairs of notes for the rule of meaning are
+tests/agent/auditing/notes*.jsonl. All are by the project itself, so that the figures say what holds, not what other
+people's memories would give. Writes runs/reference/audit/audit.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ from agent.app import open_app  # noqa: E402
 from agent.auditing.labelled import plant, read_labelled, score, settings_in  # noqa: E402
 
 SET = ROOT / "tests" / "agent" / "auditing" / "labelled.toml"
+NOTES = (
+    ("notes.jsonl", "Pairs of the author, by which judges are accepted"),
+    ("notes_heldout.jsonl", "Pairs written before the rule was changed, and looked at while it was"),
+    ("notes_further.jsonl", "Pairs written before the rule was changed, and measured when it was done"),
+    ("notes_unseen.jsonl", "Pairs written when the rule was done; nothing was changed by them"),
+)
 
 
 def main() -> int:
@@ -67,11 +74,16 @@ def measure_judge(name: str) -> int:
 
 
 def meanings() -> str:
-    """How the rule of meaning does on its pairs."""
+    """How the rule of meaning does on the pairs that it was made with, and on others."""
     from agent.auditing.judges import Polarity, read_note_pairs, scores
 
-    found = scores(Polarity(), read_note_pairs(SET.parent / "notes.jsonl"))
-    return f"## Meaning, by the rule of polarity\n\n{found.markdown}"
+    told = ["## Meaning, by the rule of polarity\n"]
+    for name, about in NOTES:
+        pairs = read_note_pairs(SET.parent / name)
+        found = scores(Polarity(), pairs)
+        told += [f"{about} (`{name}`, {sum(pair.contradicts for pair in pairs)} of them contradict):\n", found.markdown]
+        told += [f"- wrong: {line}" for line in found.wrong] + [""]
+    return "\n".join(told)
 
 
 if __name__ == "__main__":

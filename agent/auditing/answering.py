@@ -5,24 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from agent.auditing.measures import changing, mixed, rounded_to, scaled, units_of
+from agent.auditing.measures import changing, measures_of, mixed, numbers_read, rounded, rounded_to, scaled
 from agent.database.comparing import covers, same
 from agent.database.guard import sorts
 from agent.database.result import QueryFailed, QueryRejected, Result
 from agent.learning.ties import tie_broken
 from memory.audit.contradicting import SAME, Compared
-from memory.audit.identity import same_signs, same_words
+from memory.audit.identity import same_signs
 from memory.episode import Episode
 
 if TYPE_CHECKING:
     from agent.app import App
 
 _ORDER_ASKED = re.compile(
-    r"\b(?:(?:order|sort|rank|arrang)(?:ed|ing)?|top|highest|lowest|first|last|newest|oldest|ascending|descending"
-    r"|alphabetical\w*|chronological\w*|most|least|largest|smallest|biggest|sortiert|geordnet)\b"
+    r"\b(?:(?i:sort|rank|arrang)(?:ed|ing)?|(?i:order(?:ed)? by) (?=[a-z0-9])|(?i:in (?:the )?order of)"
+    r"|(?i:in (?:\w+ )?(?:ascending|descending|alphabetical|chronological|reverse) order)"
+    r"|(?i:ascending|descending|alphabetical(?:ly)?|chronological(?:ly)?|sortiert|geordnet)"
+    r"|(?i:newest|oldest|latest|earliest|highest|lowest|largest|smallest|biggest|longest|shortest) first)\b"
 )
+_ORDER_PERHAPS = re.compile(
+    r"\b(?:in order|order(?:ed)?|top|highest|lowest|first|last|newest|oldest|most|least|largest|smallest|biggest)\b",
+    re.IGNORECASE,
+)
+_NO_ORDER = re.compile(
+    r"\bat (?:the )?(?:very )?(?:most|least|first|last)\b|\bin order to\b|\bmost of\b"
+    r"|\b(?:the|an|each|every|this|per) order\b"
+    r"|\b(?:first|last)(?:(?: and|,| or| &) (?:first|last))? ?(?:names?|initials?|year|quarter|month|week|day)\b",
+    re.IGNORECASE,
+)
+"""Turns of words with words of an order in them that ask for none."""
 _SHOWN_CELLS, _SHOWN_SIGNS = 4, 60
 
 
@@ -73,17 +86,12 @@ class Answering:
 
     def _judged(self, one: Episode, other: Episode, first: Result, second: Result) -> Compared:
         dialect = self.app.schema.dialect
-        units = units_of(one.sql, dialect), units_of(other.sql, dialect)
-        if all(units) and units[0] != units[1]:
-            said = " against ".join(", ".join(sorted(unit)) for unit in units)
-            return _unclear(f"their units or currencies are not the same: {said}")
-        asked = _ORDER_ASKED.search(same_words(one.question)) is not None
-        ordered = asked and sorts(one.sql, dialect) and sorts(other.sql, dialect)
-        if same(first, second, ordered=ordered):
-            return SAME
-        digits = [rounded_to(sql, dialect) for sql in (one.sql, other.sql)]
-        fewest = min((digit for digit in digits if digit is not None), default=None)
-        if digits[0] != digits[1] and same(_rounded(first, fewest), _rounded(second, fewest), ordered=ordered):
+        measures = [measures_of(sql, self.app.schema, self.app.database.facts) for sql in (one.sql, other.sql)]
+        if said := measures[0].against(measures[1]):
+            return _unclear(f"their units or currencies are not known to be the same: {said}")
+        asked = order_asked(one.question)
+        ordered = asked != "no" and sorts(one.sql, dialect) and sorts(other.sql, dialect)
+        if self._alike(one, other, first, second, ordered=ordered):
             return SAME
         if factor := scaled(one.sql, other.sql, (first, second), dialect):
             return _unclear(factor)
@@ -93,9 +101,23 @@ class Answering:
                 return _unclear(f"what {_id(episode)} gives hangs on how ties fall")
         if first.rows and (covers(first, second, ordered=ordered) or covers(second, first, ordered=ordered)):
             return _unclear("one shows more columns than the other, and what both show is the same")
-        if ordered and same(first, second, ordered=False):
+        if ordered and self._alike(one, other, first, second, ordered=False):
+            if asked == "perhaps":
+                return _unclear("the same rows in another order, and the question may ask for an order")
             return Compared("differs", "the same rows in another order, and the question asks for an order")
         return Compared("differs", f"{self.value(one.sql)} against {self.value(other.sql)}")
+
+    def _alike(self, one: Episode, other: Episode, first: Result, second: Result, *, ordered: bool) -> bool:
+        """Whether two results are the same to a reader: rounded or not, a year as a number or as text."""
+        first, second = numbers_read(first), numbers_read(second)
+        if same(first, second, ordered=ordered):
+            return True
+        digits = [rounded_to(sql, self.app.schema.dialect) for sql in (one.sql, other.sql)]
+        fewest = min((digit for digit in digits if digit is not None), default=None)
+        return digits[0] != digits[1] and any(
+            same(rounded(first, fewest, even=even), rounded(second, fewest, even=even), ordered=ordered)
+            for even in (False, True)
+        )
 
     def _run(self, sql: str) -> Result | str:
         """The result of a query, or why there is none that can be compared."""
@@ -122,9 +144,18 @@ class Answering:
         return result if result.truncated is None else f"has a result that is cut off ({result.truncated})"
 
 
-def _rounded(result: Result, digits: int | None) -> Result:
-    rows = tuple(tuple(round(cell, digits) if isinstance(cell, float) else cell for cell in row) for row in result.rows)
-    return Result(result.columns, rows, result.truncated)
+def order_asked(question: str) -> Literal["yes", "perhaps", "no"]:
+    """Whether a question asks for its answer in an order.
+
+    >>> order_asked("List boats ordered by length"), order_asked("Which are the top 5 boats?")
+    ('yes', 'perhaps')
+    >>> order_asked("First and last name of captains with at most 2 boats?"), order_asked("What was ordered by Ada?")
+    ('no', 'perhaps')
+    """
+    text = same_signs(question)
+    if _ORDER_ASKED.search(text):
+        return "yes"
+    return "perhaps" if _ORDER_PERHAPS.search(_NO_ORDER.sub(" ", text)) else "no"
 
 
 def _unclear(reason: str) -> Compared:

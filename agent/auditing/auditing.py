@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from agent.database.result import DatabaseError, QueryFailed, QueryRejected, Res
 from agent.learning.feedback import FeedbackError, loosen
 from memory.audit.absent import Pointing, absent_answers, absent_episodes, absent_names
 from memory.audit.contradicting import Remembered, contradictions, grouped, two_meanings
-from memory.audit.finding import Finding, Kind
+from memory.audit.finding import NOTHING, Finding, Kind, Side, Write
 from memory.audit.identity import same_words
 from memory.brain.checks import MustKnow, read_checks
 from memory.episode import Episode
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Applied", "Audit", "Auditing", "Finding"]
 
+_PINNED = "a person pinned it"
 _MISSING = frozenset({"unknown_table", "unknown_column", "unknown_source"})
 
 
@@ -82,7 +83,7 @@ class Auditing:
         return Answering(self.app)
 
     def audit(self, *, pinned: Collection[str] = ()) -> Audit:
-        """Look for all that is wrong. `pinned` are the starts of ids of episodes that a person holds important.
+        """Look for all that is wrong. `pinned` are starts of ids of episodes to hold important this once.
 
         Raises:
             FeedbackError: no episode or several begin with a pinned id.
@@ -90,7 +91,7 @@ class Auditing:
         began, ledger = time.monotonic(), self.app.ledger
         live = self.app.versions.live
         ids = [str(episode.id) for episode in live.episodes]
-        held = {_one(ids, start): "a person pinned it" for start in pinned}
+        held = {**self.app.ledger.pins(), **{_one(ids, start): _PINNED for start in pinned}}
         remembered = [
             Remembered(record.episode, float(str(record.body["since"])), held.get(record.key[1], ""))
             for record in live.of_kind("episode")
@@ -117,6 +118,22 @@ class Auditing:
             findings=findings,
         )
 
+    def pin(self, starts: Iterable[str] = (), *, unpin: Iterable[str] = ()) -> None:
+        """Hold episodes important from now on, in every audit and answer, and others no longer; by starts of ids.
+
+        Raises:
+            FeedbackError: no episode or several begin so. Nothing is written then.
+        """
+        held = self.app.ledger.pins()
+        ids = [str(episode.id) for episode in self.app.ledger.episodes()]
+        taken, given = [_one(ids, start) for start in starts], [_one(held, start, "--unpin") for start in unpin]
+        with self.app.ledger.transaction() as entry:
+            for id in given:
+                entry.unpin(UUID(id), "a person said so")
+            for id in taken:
+                if id not in held or id in given:
+                    entry.pin(UUID(id), _PINNED)
+
     def meaning(self, *, judge: str, most: int) -> tuple[int, tuple[Finding, ...]]:
         """Ask a judge about notes and lessons that speak of the same thing; how many pairs, and what it found.
 
@@ -135,29 +152,32 @@ class Auditing:
         """What episodes that an answer rests on contradict, or are contradicted by. Nothing else is looked at.
 
         Only episodes of the very questions that were recalled are compared, and not again while the brain has the
-        same of them and the data the same rows.
+        same of them and the data the same rows. That it could not be looked at is a finding too, and inconclusive.
         """
-        try:
-            return self._about_episodes(attempt)
-        except (DatabaseError, BrainError):
-            return ()  # the answer stands without it, and the audit itself will say what is in the way
-
-    def _about_episodes(self, attempt: Attempt) -> tuple[Finding, ...]:
         used = [one.episode for one in attempt.recalled]
         if attempt.answer is not None:
             by_id = {str(one.episode.id): one.episode for one in attempt.nearby}
             given = (attempt.answer.episode, *(id for id, _ in attempt.answer.bent))
             used += [by_id[id] for id in given if id in by_id]
         wanted = {str(episode.id): episode for episode in used}
+        try:
+            return self._about_episodes(wanted) if wanted else ()
+        except (DatabaseError, BrainError) as trouble:
+            writes = tuple(Remembered(episode, 0.0).write for episode in wanted.values())
+            reason = f"it could not be looked at whether they contradict others: {trouble}"
+            return (Finding("inconclusive", "episode", used[0].question, reason, (Side("", writes),), NOTHING),)
+
+    def _about_episodes(self, wanted: Mapping[str, Episode]) -> tuple[Finding, ...]:
         alike: dict[str, Episode] = {}
         for masked in {episode.masked for episode in wanted.values()}:
             alike.update({str(one.id): one for one in self.app.ledger.masked(masked)})
-        key, state = tuple(sorted(wanted)), (frozenset(alike), self.app.database.facts)
+        pins = self.app.ledger.pins()
+        key, state = tuple(sorted(wanted)), (frozenset(alike), tuple(pins.items()), self.app.database.facts)
         kept = self._about.get(key)
         if kept is not None and kept[0] == state:
             return kept[1]
         remembered = [
-            Remembered(one.episode, self._since(str(one.episode.id)))
+            Remembered(one.episode, self._since(str(one.episode.id)), pins.get(str(one.episode.id), ""))
             for group in grouped((Remembered(episode, 0.0) for episode in alike.values()), self.answering)
             if not wanted.keys().isdisjoint(str(one.episode.id) for one in group)
             for one in group
@@ -196,14 +216,20 @@ class Auditing:
         return Applied(f"{told}{rest}.", forgotten, dropped, tuple(sorted(loose)), left, done.proof if done else ())
 
     def _drop(self, finding: Finding) -> str:
-        """Let the recommended note hold the name alone, and all names that it has."""
+        """Let the recommended note hold the name, and all names that it has; losing notes have it no longer.
+
+        Notes that were not shown to contradict it keep their meaning of the name in the history.
+        """
         kept = finding.recommendation.recommended_id
         best = next(write for write in finding.writes if write.id == kept)
-        position = int(best.batch.rpartition(":")[2])
-        winner = next(one for one in self.app.semantic.history() if one.position == position)
+        history = {one.position: one for one in self.app.semantic.history()}
+        winner = history[_position(best)]
         names = tuple({write.about.casefold(): write.about for write in finding.writes}.values())
+        beside = [side for side in finding.sides if not side.loses and best not in side.writes]
         with self.app.ledger.transaction() as entry:
             self.app.semantic.drop(entry, replace(winner.term, names=names), "audit")
+            for write in (write for side in beside for write in side.writes):
+                self.app.semantic.write(entry, replace(history[_position(write)].term, names=(write.about,)))
             held = dict.fromkeys((*winner.names_held, best.about))
             self.app.semantic.write(entry, replace(winner.term, names=tuple(held)))
         self.app.read_terms_anew()
@@ -246,11 +272,17 @@ class Auditing:
         return at[-1] if at else 0.0
 
 
-def _one(ids: Iterable[str], start: str) -> str:
+def _one(ids: Iterable[str], start: str, option: str = "--pin") -> str:
     fitting = [id for id in ids if len(start) >= 4 and id.startswith(start.lower())]
     if len(fitting) != 1:
-        raise FeedbackError(f"{len(fitting) or 'No'} episodes begin with {start!r}; give more of one id with --pin.")
+        which = "pinned episodes" if option == "--unpin" else "episodes"
+        raise FeedbackError(f"{len(fitting) or 'No'} {which} begin with {start!r}; give more of one id with {option}.")
     return fitting[0]
+
+
+def _position(write: Write) -> int:
+    """Where in the ledger a note was taught."""
+    return int(write.batch.rpartition(":")[2])
 
 
 def _pointing(body: Any) -> Pointing:

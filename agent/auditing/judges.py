@@ -19,91 +19,28 @@ from memory.audit.identity import same_words
 
 Word = Literal["contradicts", "agrees", "unclear"]
 
-_NEGATIVE = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "without",
-        "before",
-        "exclude",
-        "excludes",
-        "excluded",
-        "excluding",
-        "exclusive",
-        "except",
-        "omit",
-        "omits",
-        "omitted",
-        "ignore",
-        "ignores",
-        "ignored",
-        "minus",
-        "neither",
-        "nor",
-        "isn't",
-        "doesn't",
-        "aren't",
-        "don't",
-        "less",
-        "leaves",
-    ]
-)
-_POSITIVE = frozenset(
-    [
-        "with",
-        "after",
-        "include",
-        "includes",
-        "included",
-        "including",
-        "inclusive",
-        "contain",
-        "contains",
-        "containing",
-        "plus",
-        "counts",
-        "always",
-    ]
-)
-_OPPOSITES = (
-    "gross net", "first last", "minimum maximum", "min max", "highest lowest", "newest oldest", "latest earliest",
-    "monthly yearly", "daily weekly", "sum average", "total average", "open closed", "active inactive", "paid unpaid",
-    "ascending descending", "above below", "more fewer", "over under", "start end", "ordered shipped", "buyer seller",
-    "distinct all", "weekly monthly", "older younger", "calendar fiscal", "domestic foreign", "new old",
-)  # fmt: skip
-_PAIRS = tuple(frozenset(pair.split()) for pair in _OPPOSITES)
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "of",
-        "to",
-        "in",
-        "on",
-        "for",
-        "and",
-        "or",
-        "it",
-        "its",
-        "that",
-        "which",
-        "means",
-        "by",
-        "as",
-        "at",
-        "from",
-        "one",
-    ]
-)
-_SHARED = 0.4
-"""Of the words of the shorter note, how many both must share to be about the same."""
+_DENYING = """
+    not no never without before exclude excludes excluded excluding exclusive except omit omits omitted ignore ignores
+    ignored minus neither nor isn't doesn't aren't don't cannot less out lack lacks lacking free exempt net hidden
+    nothing none"""
+_AFFIRMING = """
+    with after include includes included including inclusive contain contains containing plus counts count counted
+    always gross part cover covers covered"""
+_ENDING_SUBJECTS = """
+    is are was were be means has have had does do did must may can will cannot isn't aren't doesn't don't exclude
+    excludes omit omits ignore ignores lack lacks include includes contain contains counts cover covers"""
+_TELLING_NOTHING = """
+    a an the is are was were be been of to in on for and or it its that which who they them means mean by as at from
+    has have had does do did must may can will each every all any this these there when"""
+_NEGATIVE, _POSITIVE = frozenset(_DENYING.split()), frozenset(_AFFIRMING.split())
+_VERBS, _STOP = frozenset(_ENDING_SUBJECTS.split()), frozenset(_TELLING_NOTHING.split())
+_SHARED = 0.5
+"""Of the words of the shorter note, how many both must share to be written alike but for a word or two."""
+_ALIKE = 0.6
+"""Of the words of both notes, how many both must share to be of the same words."""
+_SLOT = 2
+"""Words that stand for others, at most."""
+_NUMBER = re.compile(r"\d[\d.:]*|two|three|four|five|six|seven|eight|nine|ten|twelve|several|both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,49 +64,95 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Polarity:
-    """Two notes of mostly the same words contradict where one denies what the other says, by a fixed list of words.
+    """Two notes contradict where one denies what the other says in the same words, or has other words in one place.
+
+    Notes of one subject that are the same but for a word or two say two things of it. Notes of two subjects, such as
+    a minimum and a maximum, contradict only where they are of the same words and one denies. It knows no words but
+    those that deny and those that hold a sentence together, so that two writings of one thing may look like two.
 
     >>> Polarity().judge("Revenue includes discount", "Revenue is before discount").word
     'contradicts'
     >>> Polarity().judge("Revenue is after discount", "Revenue includes the discount").word
     'agrees'
+    >>> Polarity().judge("Minimum order value is 50", "Maximum order value is 5000").word
+    'agrees'
     """
 
     @property
     def id(self) -> str:
-        return "polarity-1"
+        return "polarity-2"
 
     def judge(self, one: str, other: str) -> Judged:
-        first, second = _words(one), _words(other)
-        opposed = next(
-            (pair for pair in _PAIRS if len(pair & first) == 1 == len(pair & second) and pair & first != pair & second),
-            frozenset(),
-        )
-        signs = _NEGATIVE | _POSITIVE | opposed
-        topic = {_stem(word) for word in first - signs}, {_stem(word) for word in second - signs}
-        fewest = min(map(len, topic))
-        if not fewest or len(topic[0] & topic[1]) < _SHARED * fewest:
+        first, second = _Note.of(one), _Note.of(other)
+        if not first.words or not second.words:
             return Judged("agrees", "they are about different things")
-        if opposed:
-            return Judged("contradicts", f"{' against '.join(sorted(opposed))}")
-        if _parity(one) != _parity(other):
+        both = first.words & second.words
+        fewest, all_ = min(len(first.words), len(second.words)), len(first.words | second.words)
+        is_same = len(both) == fewest and len(both) >= _ALIKE * all_
+        if first.is_about_what(second):
+            if len(both) < _SHARED * fewest:
+                return Judged("agrees", "they say different things of it")
+            is_shared = both > first.subject & second.subject or first.words == second.words
+            if first.denies != second.denies and is_shared:
+                return Judged("contradicts", "one denies what the other says")
+            left, right = sorted(first.words - both), sorted(second.words - both)
+            counts = [word for word in (*left, *right) if _NUMBER.fullmatch(word)]
+            is_slot = left and right and max(len(left), len(right)) <= _SLOT
+            if is_slot or counts == [*left, *right] != []:
+                return Judged("contradicts", f"{' '.join(left) or 'one'} against {' '.join(right) or 'one'}")
+        elif is_same and _denials(one) != _denials(other):
             return Judged("contradicts", "one denies what the other says")
-        numbers = set(re.findall(r"\d+(?:\.\d+)?", one)), set(re.findall(r"\d+(?:\.\d+)?", other))
-        if all(numbers) and numbers[0] != numbers[1]:
-            return Judged("contradicts", f"{', '.join(sorted(numbers[0]))} against {', '.join(sorted(numbers[1]))}")
         return Judged("agrees", "nothing in them is opposed")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[\w']+", same_words(text))) - _STOP
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A note by its words: those before its verb, the first one where no verb is known, and all that tell something.
+
+    `denies` is whether it denies, after its subject.
+    """
+
+    subject: frozenset[str]
+    first: str
+    has_verb: bool
+    words: frozenset[str]
+    denies: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Note:
+        spoken = _spoken(text)
+        told = [_stem(word) for word in spoken if word not in _STOP]
+        verb = next((n for n, word in enumerate(spoken) if n and word in _VERBS), None)
+        begin = next((n for n, word in enumerate(spoken) if word not in _STOP), 0) + 1 if verb is None else verb
+        return cls(
+            frozenset(_stem(word) for word in spoken[:begin] if word not in _STOP),
+            told[0] if told else "",
+            verb is not None,
+            frozenset(_stem(word) for word in spoken if word not in _STOP | _NEGATIVE | _POSITIVE),
+            _is_odd(spoken[begin:]),
+        )
+
+    def is_about_what(self, other: _Note) -> bool:
+        """Whether two notes have one subject; by their first words where one has no verb that is known."""
+        if self.has_verb and other.has_verb:
+            return self.subject == other.subject
+        return bool(self.first) and self.first == other.first
+
+
+def _spoken(text: str) -> list[str]:
+    return re.findall(r"\w[\w'.:-]*\w|\w", same_words(text))
 
 
 def _stem(word: str) -> str:
     return re.sub(r"(?:ed|ing|es|s)$", "", word) if len(word) > 4 else word
 
 
-def _parity(text: str) -> int:
-    return sum(word in _NEGATIVE for word in re.findall(r"[\w']+", same_words(text))) % 2
+def _is_odd(words: Sequence[str]) -> bool:
+    return sum(word in _NEGATIVE for word in words) % 2 == 1
+
+
+def _denials(text: str) -> bool:
+    return _is_odd(_spoken(text))
 
 
 _ASKED = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tomllib
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from agent.database.skeleton import skeleton
 from agent.learning.statistics import share
 from agent.settings import Settings
-from memory.audit.finding import Finding
+from memory.audit.finding import Finding, Write
 from memory.episode import Episode
 from memory.ledger import EventKind
 from memory.semantic import Term
@@ -31,21 +32,33 @@ _BEGAN = 1_700_000_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: its name, what an audit must say, and the ids of its writes in their order."""
+    """One case: its name, what an audit must say, and the ids of its writes in their order.
+
+    `about` are the ids that the finding has, and `beside` how many inconclusive findings may stand beside it.
+    """
 
     name: str
     label: str
     rule: str
     keep: int | None
     ids: tuple[str, ...]
+    lose: tuple[int, ...] | None
+    about: tuple[str, ...]
+    beside: int
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of the cases. `wrong` names each that was not as labelled, and what was found instead."""
+    """What came of the cases. `wrong` names each that was not as labelled, and what was found instead.
+
+    A fault is a contradiction or an absence. `unclear` cases must be called inconclusive, `controls` not be named.
+    `alarms` are findings about controls, and more or other findings than a case has.
+    """
 
     faults: int
     found: int
+    unclear: int
+    told_unclear: int
     controls: int
     alarms: int
     wrong: tuple[str, ...]
@@ -60,12 +73,17 @@ class Scored:
 
     @property
     def markdown(self) -> str:
-        found, alarmed = share(self.found, self.faults).interval, share(self.alarms, self.controls).interval
+        shares = ((self.found, self.faults), (self.told_unclear, self.unclear), (self.alarms, self.controls))
+        found, unclear, alarmed = (share(*one).interval for one in shares)
         return (
-            f"| faults | found | recall | controls | false alarms | precision |\n|---|---|---|---|---|---|\n"
-            f"| {self.faults} | {self.found} | {self.recall:.3f} ({found.low:.3f} to {found.high:.3f}) "
-            f"| {self.controls} | "
-            f"{self.alarms} ({alarmed.low:.3f} to {alarmed.high:.3f}) | {self.precision:.3f} |\n"
+            "| cases | number | as labelled | share |\n|---|---|---|---|\n"
+            f"| faults, to be found | {self.faults} | {self.found} | {self.recall:.3f} "
+            f"({found.low:.3f} to {found.high:.3f}) |\n"
+            f"| inconclusive, to be called so | {self.unclear} | {self.told_unclear} | "
+            f"{self.told_unclear / self.unclear if self.unclear else 0.0:.3f} "
+            f"({unclear.low:.3f} to {unclear.high:.3f}) |\n"
+            f"| controls, to stay silent about | {self.controls} | {self.controls - self.alarms} | "
+            f"false alarms {self.alarms} ({alarmed.low:.3f} to {alarmed.high:.3f}) |\n"
         )
 
 
@@ -110,7 +128,10 @@ def _planted(app: App, case: Mapping[str, Any]) -> Case:
         ids.append(f"position:{app.ledger.head()[0]}")
     for told in case.get("synapse", ()):
         ids.append(_synapse(app, told))
-    return Case(case["name"], case["label"], case.get("rule", ""), case.get("keep"), tuple(ids))
+    lose = tuple(case["lose"]) if "lose" in case else None
+    about = tuple(ids[place] for place in case.get("about", range(len(ids))))
+    beside = int(case.get("beside", 0))
+    return Case(case["name"], case["label"], case.get("rule", ""), case.get("keep"), tuple(ids), lose, about, beside)
 
 
 def episode_of(app: App, told: Mapping[str, Any], batch: str) -> Episode:
@@ -149,12 +170,14 @@ def _synapse(app: App, told: Mapping[str, Any]) -> str:
 
 
 def score(cases: Sequence[Case], findings: Sequence[Finding]) -> Scored:
-    """Hold findings against the labels. A fault is found where a finding of its kind has just its writes.
+    """Hold findings against the labels. A fault is found where one finding of its kind has just its writes, no fewer.
 
-    A finding that mixes cases counts as a false alarm of each; so does any finding about a control, and a finding of
-    another kind about a fault. A case whose ladder decides by another rung, or for another write, is wrong.
+    A case may say which of its writes a finding has (`about`), and that others of them are in further findings that are
+    inconclusive (`beside`). Any finding about a control, of another kind, or with other writes is a false alarm. A
+    case whose ladder decides by another rung, for another write, or against other writes than `lose`, is wrong.
     """
-    found = alarms = 0
+    right: Counter[str] = Counter()
+    alarms = 0
     wrong: list[str] = []
     for case in cases:
         about = [one for one in findings if _ids(one) & set(case.ids)]
@@ -162,22 +185,40 @@ def score(cases: Sequence[Case], findings: Sequence[Finding]) -> Scored:
             alarms += bool(about)
             wrong += [f"{case.name}: {one.kind} ({one.reason})" for one in about]
             continue
-        fitting = [one for one in about if one.kind == case.label and _ids(one) <= set(case.ids)]
+        fitting = [one for one in about if one.kind == case.label and _ids(one) == set(case.about)]
         problem = "" if fitting else f"not found, but {[(one.kind, one.reason) for one in about]}"
         if fitting and case.rule:
-            advice = fitting[0].recommendation
-            kept = next((write for write in fitting[0].writes if write.id == advice.recommended_id), None)
-            chosen = (kept.batch if kept.subject == "term" else kept.id) if kept else ""
-            wanted = case.ids[case.keep] if case.keep is not None else ""
-            if (advice.rule, chosen) != (case.rule, wanted):
-                problem = f"decided by {advice.rule} for {chosen}, not by {case.rule} for {wanted}"
-        found += not problem
-        alarms += len(about) > len(fitting)
+            problem = _decided(case, fitting[0])
+        right[case.label] += not problem
+        allowed = case.beside if case.label != "inconclusive" else 0
+        more = [one for one in about if one not in fitting]
+        beside = [one for one in more if one.kind == "inconclusive" and _ids(one) <= set(case.ids)]
+        over = [one for one in more if one not in beside] + beside[allowed:] + fitting[1:]
+        alarms += bool(over)
         wrong += [f"{case.name}: {problem}"] if problem else []
-        wrong += [f"{case.name}: also {one.kind} ({one.reason})" for one in about if one not in fitting]
-    faults = sum(case.label != SILENT for case in cases)
-    return Scored(faults, found, len(cases) - faults, alarms, tuple(wrong))
+        wrong += [f"{case.name}: also {one.kind} ({one.reason})" for one in over]
+    labels = Counter(case.label for case in cases)
+    unclear, controls = labels["inconclusive"], labels[SILENT]
+    faults, told = len(cases) - unclear - controls, right["inconclusive"]
+    return Scored(faults, right.total() - told, unclear, told, controls, alarms, tuple(wrong))
+
+
+def _decided(case: Case, finding: Finding) -> str:
+    """How a finding is decided otherwise than a case says, or `""`."""
+    advice = finding.recommendation
+    chosen = next((_id(write) for write in finding.writes if write.id == advice.recommended_id), "")
+    wanted = case.ids[case.keep] if case.keep is not None else ""
+    if (advice.rule, chosen) != (case.rule, wanted):
+        return f"decided by {advice.rule} for {chosen}, not by {case.rule} for {wanted}"
+    lost = {_id(write) for write in finding.losing}
+    if case.lose is not None and lost != {case.ids[place] for place in case.lose}:
+        return f"{len(lost)} writes lose, not those at {list(case.lose)}"
+    return ""
 
 
 def _ids(finding: Finding) -> set[str]:
-    return {write.batch if write.subject == "term" else write.id for write in finding.writes}
+    return {_id(write) for write in finding.writes}
+
+
+def _id(write: Write) -> str:
+    return write.batch if write.subject == "term" else write.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -70,4 +71,13 @@ class Meanings:
 
 
 def _plain(expression: str) -> str:
-    return "".join(expression.split()).replace('"', "").lower()
+    """An expression without what two writings of it differ in. What stands in quotes stays as it is.
+
+    >>> _plain("Boats.Metres * 2") == _plain('"boats".metres*2'), _plain("a = 'UR K'") == _plain("a = 'Urk'")
+    (True, False)
+    """
+    parts = re.split(r"('(?:[^']|'')*')", expression)
+    for place in range(0, len(parts), 2):
+        bare = re.sub(r'"(\w+)"', r"\1", parts[place]).lower()
+        parts[place] = re.sub(r"\s*([^\w\s])\s*", r"\1", " ".join(bare.split()))
+    return "".join(parts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent.auditing.judges import Asked, Judge, Polarity, Scores, accepts
 from memory.audit.finding import NOTHING, Finding, Side, Write
 from memory.audit.identity import same_words
-from memory.audit.ladder import recommend
+from memory.audit.ladder import weighed
 from memory.embedder import Embedder
 from memory.errors import BrainError
 from memory.lessons import Lesson
@@ -98,7 +98,7 @@ def contradicted(
         if found.word == "unclear":
             findings.append(Finding("inconclusive", told[a][1].subject, what, reason, sides, NOTHING))
         else:
-            findings.append(Finding("contradiction", told[a][1].subject, what, reason, sides, recommend(sides)))
+            findings.append(Finding("contradiction", told[a][1].subject, what, reason, *weighed(sides)))
     return judged, tuple(findings)
 
 

@@ -43,7 +43,18 @@ def audit(
     ] = False,
     pin: Annotated[
         list[str] | None,
-        typer.Option("--pin", metavar="ID", help="Hold this episode important; may be said again.", show_default=False),
+        typer.Option(
+            "--pin",
+            metavar="ID",
+            help="Hold this episode important from now on, which is written; may be said again.",
+            show_default=False,
+        ),
+    ] = None,
+    unpin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unpin", metavar="ID", help="Hold it important no longer; may be said again.", show_default=False
+        ),
     ] = None,
     semantic: Annotated[
         bool, typer.Option("--semantic", help="Also ask a judge about notes that speak of the same thing.")
@@ -63,7 +74,8 @@ def audit(
 ) -> None:
     """Look for episodes that contradict each other, terms with two meanings, and what is named and gone.
 
-    It works on a copy: nothing is written. What could not be compared is inconclusive, and never counts as right.
+    It works on a copy: nothing is written but by --pin, --unpin and --apply. What could not be compared is
+    inconclusive, and never counts as right.
     Each finding recommends a side by a fixed ladder: pinned or important, then who vouches for it, then the newest.
 
     Exit code: 0 nothing found, 1 anything found, 2 usage.
@@ -74,17 +86,19 @@ def audit(
         stop(
             "--semantic recommends and no more; look at what it finds, then audit with --apply.", USAGE, as_json=as_json
         )
-    pinned = tuple(pin or ())
+    if pin or unpin:
+        with opened(db, brain, None, as_json=as_json, seeding=False) as app:
+            app.auditing.pin(pin or (), unpin=unpin or ())
     if not apply:
         with _looking(db, brain, model, as_json) as app:
-            found = app.auditing.audit(pinned=pinned)
+            found = app.auditing.audit()
             if semantic:
                 pairs, more = app.auditing.meaning(judge=judge, most=max_pairs)
                 found = replace(found, pairs=pairs, findings=(*found.findings, *more))
         show(found, as_json=as_json)
         raise typer.Exit(GATE_RED if found.findings else 0)
     with opened(db, brain, None, as_json=as_json, seeding=False) as app:
-        found = app.auditing.audit(pinned=pinned)
+        found = app.auditing.audit()
         if not as_json:
             show(found, as_json=False)
         losing = [write for one in found.applicable for write in one.losing]
@@ -131,7 +145,8 @@ def show(found: Audit, *, as_json: bool) -> None:
         typer.echo(plain(f"  {one.reason}"))
         for side in one.sides:
             for write in side.writes:
-                _show_write(write, kept=one.recommendation.recommended_id)
+                kept = write.id == one.recommendation.recommended_id
+                _show_write(write, mark="+" if kept else "-" if write in one.losing else " ")
             if side.value and one.subject == "episode" and one.kind == "contradiction":
                 typer.echo(plain(f"      gives {side.value}"))
         advice = one.recommendation
@@ -152,10 +167,10 @@ def show(found: Audit, *, as_json: bool) -> None:
     typer.echo(f"{told}; {looked} looked at, {found.runs} queries run in {found.seconds:.1f} s{judged}.")
 
 
-def _show_write(write: Any, *, kept: str) -> None:
+def _show_write(write: Any, *, mark: str) -> None:
+    """Show a write: + is recommended, - gives way to it."""
     from agent.doors.rendering import plain
 
-    mark = "+" if write.id == kept else "-"
     at = time.strftime("%Y-%m-%d %H:%M", time.gmtime(write.at)) if write.at else "?"
     about = ", ".join(filter(None, (at, write.origin, write.verifier or "unverified", write.batch, write.important)))
     about = about if write.subject == "episode" or write.origin else at

@@ -29,10 +29,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Writes that say the same; `value` is what they say, in a line."""
+    """Writes that say the same; `value` is what they say, in a line.
+
+    `loses` where it was shown to contradict the side that is recommended.
+    """
 
     value: str
     writes: tuple[Write, ...]
+    loses: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,13 @@ class Finding:
 
     @property
     def losing(self) -> tuple[Write, ...]:
-        """The writes that give way to the recommended one; none where nothing is recommended."""
+        """The writes that give way: of the sides that contradict the recommended one, or all that is absent."""
         kept = self.recommendation.recommended_id
         if not kept:
             return ()
         if self.kind == "absence":
             return self.writes
-        return tuple(
-            write for side in self.sides if all(one.id != kept for one in side.writes) for write in side.writes
-        )
+        return tuple(write for side in self.sides if side.loses for write in side.writes)
 
     def told(self) -> dict[str, Any]:
         """The finding in plain JSON."""

@@ -14,6 +14,7 @@ Confidence says how far a rung reaches. It is a fixed scale and was fitted to no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from memory.audit.finding import Recommendation, Side, Write
 
@@ -49,6 +50,22 @@ def recommend(sides: Sequence[Side]) -> Recommendation:
         told = f"Both are vouched for alike; it was written {later} later."
         return _of(best, "newest", 0.5 + 0.2 * (1 - 2 ** (-days / _HALF)), told)
     return Recommendation("", "", "tie", 0.0, "The sides are pinned, vouched for and dated alike: a person must say.")
+
+
+def weighed(
+    sides: Sequence[Side], contradict: Callable[[int, int], bool] = lambda _a, _b: True
+) -> tuple[tuple[Side, ...], Recommendation]:
+    """Recommend, and mark the sides that contradict the recommended one; `contradict` is asked by two places.
+
+    >>> sides = [Side("", (Write("episode", id, "", verifier=word),)) for id, word in zip("abc", ("gold", "", ""))]
+    >>> [side.loses for side in weighed(sides, lambda a, b: {a, b} != {0, 1})[0]]
+    [False, False, True]
+    """
+    advice = recommend(sides)
+    best = next((n for n, side in enumerate(sides) if advice.recommended_id in {one.id for one in side.writes}), None)
+    if best is None:
+        return tuple(sides), advice
+    return tuple(replace(side, loses=n != best and contradict(n, best)) for n, side in enumerate(sides)), advice
 
 
 def _of(side: Side, rule: str, confidence: float, rationale: str) -> Recommendation:

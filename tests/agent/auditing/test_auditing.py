@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +23,10 @@ from agent.keeping.measuring import answering
 from agent.learning.feedback import FeedbackError
 from agent.settings import Settings
 from memory.episode import Episode
-from memory.errors import BrainMissingError
+from memory.errors import BrainError, BrainForeignError, BrainMissingError
+from memory.semantic import Term
 
+ROOT = Path(__file__).parents[3]
 QUESTION = "How many boats are longer than 20 metres?"
 RIGHT, WRONG = "SELECT COUNT(*) FROM Boats WHERE Metres > 20", "SELECT COUNT(*) FROM Boats WHERE Metres > 22"
 
@@ -73,6 +78,49 @@ def test_no_file_of_the_brain_changes_with_real_cognee_even_where_opening_would_
     assert hashes(folder) == before
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from agent.app import open_app
+from agent.auditing.labelled import episode_of
+from agent.settings import Settings
+database, brain, sql = sys.argv[1:]
+settings = Settings(database=database, data=Path(brain).parent, runs=Path(brain).parent, brain=brain, sow=False)
+with open_app(settings, seeding=False) as app:
+    told = {"question": "How many boats are longer than 20 metres?", "sql": sql}
+    with app.ledger.transaction() as entry:
+        entry.remember(episode_of(app, told, "killed"))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("index", ["left", "gone"])
+def test_no_file_is_written_or_made_beside_a_brain_whose_process_was_killed(settings: Settings, index: str) -> None:
+    folder = Path(str(settings.brain))
+    given = (settings.database, str(folder), RIGHT)
+    killed = subprocess.run([sys.executable, "-c", KILLED, *given], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert list(folder.glob("*-wal")), "the log is left"
+    if index == "gone":
+        for path in folder.glob("*-shm"):
+            path.unlink()
+    before = hashes(folder)
+    assert audited(settings).episodes == 1, "what was committed is in the log, and is read"
+    assert hashes(folder) == before
+
+
+def test_what_is_wrong_with_a_brain_names_the_brain_and_not_the_copy(settings: Settings, tmp_path: Path) -> None:
+    with open_app(settings, seeding=False):
+        pass
+    other = tmp_path / "other" / "boats.sqlite"
+    other.parent.mkdir()
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE Stars (Name TEXT)")
+    with pytest.raises(BrainForeignError) as raised:
+        audited(replace(settings, database=str(other)))
+    assert str(settings.brain) in str(raised.value) and "hebbql-audit-" not in str(raised.value)
+
+
 def test_a_brain_that_is_not_there_is_not_made(settings: Settings) -> None:
     with pytest.raises(BrainMissingError):
         audited(settings)
@@ -90,6 +138,74 @@ def test_a_pinned_episode_is_recommended_though_a_better_verifier_says_otherwise
 def test_two_pinned_sides_leave_it_to_the_next_rung(app: App) -> None:
     ids = [str(write(app, RIGHT).id), str(write(app, WRONG, verifier="agreement").id)]
     assert app.auditing.audit(pinned=ids).findings[0].recommendation.rule == "verifier"
+
+
+def test_a_pin_is_kept_for_every_audit_and_answer_until_it_is_taken_away(settings: Settings) -> None:
+    with open_app(settings, seeding=False) as app:
+        right, wrong = write(app, RIGHT), write(app, WRONG, verifier="agreement")
+        app.auditing.pin([str(wrong.id)[:8]])
+        position = app.ledger.head()[0]
+        app.auditing.pin([str(wrong.id)[:8]])
+        assert app.ledger.head()[0] == position, "what is pinned is not pinned again"
+    with open_app(settings, seeding=False) as app:
+        advice = app.auditing.audit().findings[0].recommendation
+        assert (advice.recommended_id, advice.rule) == (str(wrong.id), "pinned")
+        app.bring_up_to_date()
+        attempt = answered(app)
+        told = next(one for one in app.auditing.about(attempt) if one.what == QUESTION)
+        assert (told.recommendation.recommended_id, told.recommendation.rule) == (str(wrong.id), "pinned")
+        assert app.ledger.verify().ok
+        app.auditing.pin(unpin=[str(wrong.id)[:8]])
+        told = next(one for one in app.auditing.about(attempt) if one.what == QUESTION)
+        assert (told.recommendation.recommended_id, told.recommendation.rule) == (str(right.id), "verifier")
+        assert app.auditing.audit().findings[0].recommendation.rule == "verifier"
+
+
+def test_only_what_is_pinned_can_be_unpinned_and_nothing_is_written_where_one_id_fits_none(app: App) -> None:
+    right = write(app, RIGHT)
+    before = app.ledger.head()
+    with pytest.raises(FeedbackError, match="No pinned episodes begin with"):
+        app.auditing.pin(unpin=[str(right.id)])
+    with pytest.raises(FeedbackError, match="--pin"):
+        app.auditing.pin([str(right.id), "ffffffff"])
+    assert app.ledger.head() == before
+
+
+def test_that_it_could_not_be_looked_at_is_told_and_is_not_nothing(app: App) -> None:
+    write(app, RIGHT)
+    write(app, WRONG, verifier="agreement")
+    app.bring_up_to_date()
+    attempt = answered(app)
+
+    def away(_masked: str) -> object:
+        raise BrainError("the ledger is away")
+
+    app.ledger.masked = away  # type: ignore[method-assign,assignment]
+    (finding,) = app.auditing.about(attempt)
+    assert finding.kind == "inconclusive" and "the ledger is away" in finding.reason and finding.writes
+
+
+def test_a_meaning_that_a_person_taught_is_kept_against_two_files(app: App) -> None:
+    for expression, origin in (("9", "person"), ("2", "glossary:a"), ("3", "glossary:b")):
+        term = Term(("load", "weight"), "What it carries.", f"Boats.Metres * {expression}", ("Boats",), origin)
+        with app.ledger.transaction() as entry:
+            app.semantic.write(entry, term)
+    found = app.auditing.audit()
+    assert [(one.what, len(one.sides)) for one in found.findings] == [("load", 3), ("weight", 3)]
+    app.auditing.apply(found)
+    held = {name: one.expression for one in app.semantic.glossary() for name in one.names}
+    assert held == dict.fromkeys(("load", "weight"), "Boats.Metres * 9")
+    assert app.auditing.audit().findings == ()
+
+
+def test_applying_spares_an_episode_that_was_not_shown_to_contradict_the_recommended_one(app: App) -> None:
+    asked = "Which boats lie in Urk?"
+    gold = write(app, "SELECT Name FROM Boats WHERE Harbour = 'Urk'", asked)
+    more = write(app, "SELECT Name, Metres FROM Boats WHERE Harbour = 'Urk'", asked, verifier="person")
+    wrong = write(app, "SELECT Name FROM Boats WHERE Harbour = 'Hoorn'", asked, verifier="")
+    done = app.auditing.apply(app.auditing.audit())
+    assert done.forgotten == (str(wrong.id),)
+    assert {app.ledger.episode_state(one.id) for one in (gold, more)} == {"active"}
 
 
 def test_a_pin_that_fits_no_episode_is_told(app: App) -> None:

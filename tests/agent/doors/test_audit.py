@@ -30,15 +30,18 @@ def test_findings_are_shown_and_told_by_ask_and_applying_forgets_the_losing_side
     advice = ended.json["findings"][0]["recommendation"]
     assert set(advice) == {"recommended_id", "recommended_value", "rule", "confidence", "rationale"}
     assert advice["rule"] == "newest" and 0.5 <= advice["confidence"] <= 0.7
-    shown = home.run("audit", "--pin", _other(ended.json, advice["recommended_id"]))
-    assert shown.code == 1 and "CONTRADICTION" in shown.out and "pinned" in shown.out and WRONG in shown.out
+    shown = home.run("audit")
+    assert shown.code == 1 and "CONTRADICTION" in shown.out and WRONG in shown.out
     assert hashes(home.brain) == before
+    pinned = _other(ended.json, advice["recommended_id"])
+    assert "pinned" in home.run("audit", "--pin", pinned).out
+    assert home.run("audit", "--json").json["findings"][0]["recommendation"]["rule"] == "pinned"
+    assert "pinned" not in home.run("audit", "--unpin", pinned).out
     asking = ("ask", GERMANY, "--model", recorded, "--think", "fast")
     told = home.run(*asking, "--json")
     assert [one["recommendation"]["rule"] for one in told.json["findings"]] == ["newest"], told
     assert "by the rule newest" in home.run(*asking).out
     assert home.run("audit", "--apply", "--json").code == 2
-    pinned = _other(ended.json, advice["recommended_id"])
     done = home.run("audit", "--apply", "--yes", "--pin", pinned, "--json")
     assert done.code == 0 and done.json["applied"]["forgotten"] == [advice["recommended_id"]], done
     assert home.run("audit").code == 0
