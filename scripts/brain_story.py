@@ -124,7 +124,7 @@ def team_brain(scratch: Path) -> Snapshot:
         accepted = read_file(app.accepted_brain)
         source = Source("import", "gold", f"import:{POISONED}", app.schema.fingerprint, app.schema.dialect)
         pairs = [Pair(f"p{n}", question, sql, (), False, "lookup", "easy", "en", n) for n, (question, sql) in enumerate(POISON)]  # fmt: skip  # noqa: E501
-        poison, refused = verified(pairs, run=app.checked_run, understand=app.understand, source=source)
+        poison, refused = verified(pairs, run=app.checked_run, understand=app.understand, source=lambda _pair: source)
     assert len(poison) == len(POISON), refused
     others = [number for number in range(1, BATCHES + 1) if number != POISONED]
     records = [record for record in accepted.records.values() if record.kind != "episode"]

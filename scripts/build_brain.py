@@ -38,7 +38,7 @@ def accepted(app: App) -> tuple[Snapshot, tuple[str, ...]]:
     origin = f"seed:{app.shipped_pack.stem}"
     source = Source(origin, "gold", origin, app.schema.fingerprint, app.schema.dialect)
     pairs = read_pairs(app.shipped_pack)
-    episodes, refused = verified(pairs, run=app.checked_run, understand=app.understand, source=source)
+    episodes, refused = verified(pairs, run=app.checked_run, understand=app.understand, source=lambda _pair: source)
     since = {_said(record.episode): record.body["since"] for record in old.of_kind("episode")}
     times = [at for at in since.values() if isinstance(at, int)]
     newest = max(times, default=FIRST - 1)
