@@ -90,6 +90,11 @@ def measures_of(sql: str, schema: Schema, facts: Facts) -> Measures:
     return Measures(frozenset(unit for name in named for unit in _units(name)), untold=bool(named))
 
 
+def adds_up(tree: exp.Expr) -> bool:
+    """Whether a part of a query makes one number of several, other than their count."""
+    return any(name in _ADDING for name in _calls(tree))
+
+
 def mixed(sql: str, schema: Schema, facts: Facts) -> str:
     """The column by whose several units or currencies a query adds up what must not be added up, or `""`."""
     from sqlglot import exp
@@ -97,7 +102,7 @@ def mixed(sql: str, schema: Schema, facts: Facts) -> str:
     from agent.database.guard import parse_query
 
     tree = parse_query(sql, schema.dialect)
-    if not any(name in _ADDING for name in _calls(tree)):
+    if not adds_up(tree):
         return ""
     telling = _telling(schema, facts)
     if not telling:
