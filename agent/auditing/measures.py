@@ -160,7 +160,7 @@ class _Reading:
         from agent.database.dialects import dialect
         from agent.database.guard import parse_query
 
-        known = {table.name: {one.name: "TEXT" for one in table.columns} for table in schema.tables}
+        known: dict[str, object] = {table.name: {one.name: "TEXT" for one in table.columns} for table in schema.tables}
         read = parse_query(sql, schema.dialect)
         names = [one.alias for one in read.find_all(exp.Alias)]  # small letters hide where a word ends
         try:

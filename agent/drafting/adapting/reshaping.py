@@ -14,7 +14,8 @@ from agent.quantities import superlatives
 
 _YES_NO = re.compile(
     r"\byes (?:or|/) ?no\b|"
-    r"\A\W*(?:is|are|was|were|do|does|did|has|have|had|can)\s+(?!(?:you|me)\b|(?:a|another) (?:\w+ )?(?:look|list)\b)\w",
+    r"\A\W*(?:is|are|was|were|do|does|did|has|have|had|can)\s+"
+    r"(?!(?:you|me)\b|(?:a|another) (?:\w+ )?(?:look|list)\b)\w",
     re.IGNORECASE,
 )
 """A question that yes or no answers; `can you tell me which …` and `have a look at …` only ask in a friendly way."""
