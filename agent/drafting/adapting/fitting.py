@@ -18,6 +18,7 @@ from agent.drafting.adapting.dating import fit_grain, fit_times
 from agent.drafting.adapting.explaining import explain
 from agent.drafting.adapting.filters import fit_conditions, fit_patterns, fit_values, fit_words, put_in
 from agent.drafting.adapting.halves import fit_halves, read_own_tables
+from agent.drafting.adapting.headings import fit_headings
 from agent.drafting.adapting.numbers import check_numbers, fit_factor, fit_numbers
 from agent.drafting.adapting.parting import fit_names_shown, show_referred
 from agent.drafting.adapting.reshaping import fit_ends, fit_shape
@@ -122,6 +123,7 @@ def _adapted(work: Work) -> Adapted:
     if whole is None:
         raise Misfit
     show_referred(work, whole)
+    fit_headings(work, whole)
     for name in whole.find_all(exp.Identifier):
         name.set("quoted", quoted(name.name, work.dialect) != name.name)
     return Adapted(whole.sql(read_dialect(work.dialect), comments=False), tuple(work.notes), round(work.strain, 2))

@@ -414,3 +414,64 @@ def test_two_sides_that_are_told_apart_by_something_else_are_no_sure_answer(nort
         "Which products did customers in Germany order in 1998 that customers in the USA did not order in that year?",
     )
     assert made is None or made.strain > 1.5
+
+
+@pytest.mark.parametrize(
+    ("question", "sql", "ask", "headings"),
+    [
+        (
+            "How much freight in 1996 and in 1997, side by side?",
+            "SELECT SUM(CASE WHEN strftime('%Y', OrderDate) = '1996' THEN Freight ELSE 0 END) AS Freight1996, "
+            "SUM(CASE WHEN strftime('%Y', OrderDate) = '1997' THEN Freight ELSE 0 END) AS Freight1997 FROM Orders",
+            "How much freight in 1997 and in 1998, side by side?",
+            ("Freight1997", "Freight1998"),
+        ),
+        (
+            "Show freight per year",
+            "SELECT strftime('%Y', OrderDate) AS Year, SUM(Freight) AS Freight FROM Orders GROUP BY Year",
+            "Show freight per month in 1997",
+            ("Month", "Freight"),
+        ),
+        (
+            "Which five customers have the most orders?",
+            "SELECT Customers.CompanyName, COUNT(*) AS OrderCount FROM Orders JOIN Customers ON Customers.CustomerID = "
+            "Orders.CustomerID GROUP BY Customers.CustomerID ORDER BY OrderCount DESC LIMIT 5",
+            "Which five customers have the most freight?",
+            ("CompanyName", "TotalFreight"),
+        ),
+        (
+            "Who is the best customer by revenue in every country? Show country, customer and revenue.",
+            "SELECT Country, CompanyName, Revenue FROM (SELECT Customers.Country, Customers.CompanyName, "
+            "SUM(d.UnitPrice * d.Quantity * (1 - d.Discount)) AS Revenue, RANK() OVER (PARTITION BY Customers.Country "
+            'ORDER BY SUM(d.UnitPrice * d.Quantity * (1 - d.Discount)) DESC) AS Place FROM "Order Details" AS d '
+            "JOIN Orders ON Orders.OrderID = d.OrderID JOIN Customers ON Customers.CustomerID = Orders.CustomerID "
+            "GROUP BY Customers.CustomerID) WHERE Place = 1",
+            "For each category, find the product with the highest revenue; show category, product and revenue.",
+            ("CategoryName", "ProductName", "Revenue"),
+        ),
+        (
+            "For each category, which customer has bought the most units? Category, customer, units.",
+            "SELECT CategoryName, CompanyName, Units FROM (SELECT Categories.CategoryName, Customers.CompanyName, "
+            "SUM(d.Quantity) AS Units, RANK() OVER (PARTITION BY Categories.CategoryID ORDER BY SUM(d.Quantity) DESC) "
+            'AS Rank FROM "Order Details" AS d JOIN Orders USING (OrderID) JOIN Customers USING (CustomerID) '
+            "JOIN Products USING (ProductID) JOIN Categories USING (CategoryID) "
+            "GROUP BY Categories.CategoryID, Customers.CustomerID) WHERE Rank = 1",
+            "For each shipper, which customer placed the most orders? Shipper, customer, orders.",
+            ("ShippersCompanyName", "CompanyName", "Units"),
+        ),
+        (
+            "Show the freight of each carrier as Costs",
+            "SELECT Shippers.CompanyName, SUM(Freight) AS Costs FROM Orders JOIN Shippers ON Shippers.ShipperID = "
+            "Orders.ShipVia GROUP BY Shippers.ShipperID",
+            "Show the freight of each carrier in 1997",
+            ("CompanyName", "Costs"),
+        ),
+    ],
+)
+def test_a_heading_tells_nothing_of_what_is_gone(
+    question: str, sql: str, ask: str, headings: tuple[str, ...], asked_about: dict[str, Asked]
+) -> None:
+    asked = asked_about["northwind"]
+    made = asked.adapt(question, sql, ask)
+    assert made is not None
+    assert asked.run(made.sql).columns == headings, made.sql
