@@ -129,14 +129,15 @@ def test_a_verdict_in_a_fence_is_read_and_one_in_a_sentence_is_not() -> None:
 def test_another_judge_is_taken_only_when_none_of_its_scores_is_lower(tmp_path: Path) -> None:
     path = tmp_path / "judges.toml"
     path.write_bytes(JUDGES.read_bytes())
-    now = accepted(path)[-1]
+    known = accepted(path)
+    now = known[-1]
     worse = Scores("worse", now.pairs, now.right - 1, now.missed + 1, 0, 0, now.total)
     elsewhere = Scores("elsewhere", "other", now.total, 0, 0, 0, now.total)
     silent = Scores("silent", now.pairs, now.right, now.missed, now.alarms, 3, now.total)
     assert all(take_judge(path, one) for one in (worse, elsewhere, silent))
-    assert accepted(path) == (now,)
+    assert accepted(path) == known
     better = Scores("better", now.pairs, now.right + 1, now.missed - 1, now.alarms, 0, now.total)
-    assert take_judge(path, better) == "" and accepted(path) == (now, better)
+    assert take_judge(path, better) == "" and accepted(path) == (*known, better)
 
 
 def test_a_judge_that_was_not_accepted_is_not_asked(app: App) -> None:
@@ -146,10 +147,10 @@ def test_a_judge_that_was_not_accepted_is_not_asked(app: App) -> None:
 
 
 def test_two_terms_of_one_file_are_meant_to_differ_and_are_not_judged(app: App) -> None:
-    for origin in ("glossary:boats.toml", "person"):
-        for name, word in (("full boat", "with"), ("empty boat", "without")):
+    for origin, names in (("glossary:boats.toml", ("boat", "boats")), ("person", ("ship", "ships"))):
+        for name, has in zip(names, ("a", "no"), strict=True):
             with app.ledger.transaction() as entry:
-                app.semantic.write(entry, Term((f"{name} {origin}",), f"A boat {word} a crew.", None, (), origin))
+                app.semantic.write(entry, Term((name,), f"It has {has} crew.", None, (), origin))
     _, found = contradicted(notes(app), embedder=MiniLM(), judge=Polarity(), most=20)
     origins = [{write.origin for write in one.writes} for one in found]
     assert {"person"} in origins and {"glossary:boats.toml"} not in origins

@@ -9,6 +9,8 @@ from typing import Any
 
 GERMANY = "How many customers are there in Germany?"
 WRONG = "SELECT COUNT(*) FROM Customers WHERE Country IN ('Germany', 'Austria')"
+CHECK = "SELECT COUNT(*) FROM Customers WHERE Country = 'Germany' OR Country = 'Austria'"
+"""A second query that agrees, so that the wrong pair is as well vouched for as the right one, and only newer."""
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -21,7 +23,7 @@ def test_findings_are_shown_and_told_by_ask_and_applying_forgets_the_losing_side
     assert home.run("audit", "--json", "--semantic", "--max-pairs", "1").json["pairs"] == 0
     assert home.run("audit").code == 0 and hashes(home.brain) == before
     pack = home.folder / "wrong.jsonl"
-    pair = {"id": "w1", "question": GERMANY.lower(), "sql": WRONG, "ordered": False}
+    pair = {"id": "w1", "question": GERMANY.lower(), "sql": WRONG, "check_sql": CHECK, "ordered": False}
     pack.write_text(json.dumps(pair) + "\n", "utf-8")
     assert home.run("seed", str(pack)).code == 0
     before = hashes(home.brain)
