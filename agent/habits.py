@@ -18,6 +18,7 @@ from agent.database.result import QueryFailed, QueryRejected
 from agent.drafting.readings import Kept
 from agent.drafting.slots import Template, abstract, fill, slots_of
 from agent.models.port import Reply
+from agent.periods import reads_two_ways
 from memory.episode import Episode
 from memory.recall import Recalled
 from procedural.habit import USUAL, Certainty, chance_right, is_habit
@@ -92,6 +93,8 @@ class Habits:
         Every other query that the same masked question is remembered with must give the same rows. Its confidence is
         what its own record makes likely. Nothing is written. Never raises for what an episode holds.
         """
+        if any(reads_two_ways(link.text) for link in understood.grounding.chosen):
+            return None
         lexicon = self.lexicon()
         schema = lexicon.schema.fingerprint
         episodes = [one for one in self.remembered(understood.masked) if one.schema_fingerprint == schema]

@@ -431,6 +431,16 @@ def _single(question: str, here: Moment, apart: bool) -> Period:
     return Period(start, end, question[start:end], since, until)
 
 
+def reads_two_ways(text: str) -> bool:
+    """Whether a day is written so that another day may be meant, as its month may stand first or second.
+
+    >>> [reads_two_ways(text) for text in ("05/06/1997", "05/05/1997", "5/16/1997", "1997-05-06")]
+    [True, False, False, False]
+    """
+    match = re.fullmatch(r"(\d\d?)/(\d\d?)/\d+", text)
+    return match is not None and match[1] != match[2] and max(int(match[1]), int(match[2])) <= _MONTHS_OF_A_YEAR
+
+
 def _moment(grain: Grain, match: re.Match[str]) -> Moment | None:
     """Raises nothing: an impossible day or month is no moment."""
     parts = match.groupdict()

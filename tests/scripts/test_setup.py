@@ -18,6 +18,9 @@ import pytest
 from tests.scripts.conftest import PYTHON, Project, Ready, finish, lay_out, lock_line, wait_for, write_wheel
 
 
+PARALLEL = ("-n", "auto", "--dist", "loadfile")
+
+
 def _program(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/bash\n{text}\n")
@@ -330,7 +333,7 @@ def tooled(made: Project) -> Project:
 def test_the_checks_come_first_and_the_last_word_is_that_of_pytest(tooled: Project) -> None:
     done = tooled.run("test", "tests/memory", "-k", "a or b")
     assert done.code == 0, done.err
-    assert json.loads(done.out) == [str(tooled.root), "tests/memory", "-k", "a or b"]
+    assert json.loads(done.out) == [str(tooled.root), *PARALLEL, "tests/memory", "-k", "a or b"]
     said = [line for line in done.err.splitlines() if not line.startswith("test:")]
     assert said == ["ruff check --quiet", "ruff format --check --quiet", "mypy ", "lint-imports --no-logo"]
 
@@ -341,7 +344,7 @@ def test_a_red_check_is_red_at_the_end_though_all_tests_pass(tooled: Project, to
     done = tooled.run("test")
     assert done.code == 1
     assert "test: red, see above:" in done.err
-    assert json.loads(done.out) == [str(tooled.root)]
+    assert json.loads(done.out) == [str(tooled.root), *PARALLEL]
 
 
 def test_the_exit_code_of_pytest_is_kept(tooled: Project) -> None:
