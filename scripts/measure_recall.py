@@ -450,7 +450,9 @@ def main() -> int:
     given = parser.parse_args()
     with opened(given.model) as app:
         questions = labelled(app, shipped_questions())
-        asked = [text for one in questions.questions for text in (one.pair.question, one.understood.masked)]
+        asked = [
+            text for one in questions.questions for text in (one.understood.grounding.question, one.understood.masked)
+        ]
         embedders = {SHIPPED: MiniLM(), **{name: other_embedder(name, asked) for name in given.embedder}}
         model = app.model if given.model else None
         measured = {

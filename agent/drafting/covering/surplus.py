@@ -31,7 +31,7 @@ _ROOT = 4
 
 def amounts(case: Case) -> Iterator[str]:
     """An amount that is shown or ordered by is one that the question speaks of."""
-    if not _is_told(case) or _is_measured(case):
+    if not _is_told(case) or _is_measured(case) or case.reads_views:
         return
     used = {
         column
@@ -103,6 +103,9 @@ def _is_asked(case: Case, column: Column) -> bool:
     """Whether a column that is shown is named, or is of the rows, the time or the amount that is asked for."""
     words = case.lexicon.column_words.get(column, frozenset())
     roots = {word[:_ROOT] for word in words if len(word) >= _ROOT}
+    if words and not any(word.isascii() for word in words):
+        # No word of the question is held against a name in another script.
+        return True
     if column in explained(case) or words & case.said or any(said.startswith(tuple(roots)) for said in case.said):
         return True
     if column in case.lexicon.naming or case.is_key(column):
