@@ -39,11 +39,23 @@ DATABASE = """
 CREATE TABLE Boats (BoatID INTEGER PRIMARY KEY, Name TEXT NOT NULL, Harbour TEXT, Metres REAL);
 INSERT INTO Boats VALUES (1, 'Hoopvol', 'Veere', 9.5), (2, 'Stille', 'Hoorn', 12.0), (3, 'Morgen', 'Hoorn', 7.0);
 """
-PACK = """
-{"id": "one", "question": "How many boats are there?", "sql": "SELECT COUNT(*) FROM Boats"}
-{"id": "two", "question": "What is the length of the longest boat?", "sql": "SELECT MAX(Metres) FROM Boats"}
-{"id": "three", "question": "Which boats lie in Hoorn?", "sql": "SELECT Name FROM Boats WHERE Harbour = 'Hoorn'"}
-"""
+_PAIRS = (
+    ("How many boats are there?", "SELECT COUNT(*) FROM Boats", "SELECT SUM(1) FROM Boats"),
+    (
+        "What is the length of the longest boat?",
+        "SELECT MAX(Metres) FROM Boats",
+        "SELECT Metres FROM Boats ORDER BY Metres DESC LIMIT 1",
+    ),
+    (
+        "Which boats lie in Hoorn?",
+        "SELECT Name FROM Boats WHERE Harbour = 'Hoorn'",
+        "SELECT b.Name FROM Boats b WHERE b.Harbour IN ('Hoorn')",
+    ),
+)
+PACK = "".join(
+    json.dumps({"id": f"p{number}", "question": question, "sql": sql, "check_sql": check}) + "\n"
+    for number, (question, sql, check) in enumerate(_PAIRS)
+)
 KNOWN = '[[check]]\nkind = "must_know"\nname = "known"\nquestion = "How many boats are there?"\nrows = [[3]]\n'
 COVERED = '[[check]]\nkind = "coverage"\nname = "covered"\nshare = 1.0\nepisodes = 1\n'
 HOLDOUT = (
