@@ -29,7 +29,14 @@ def test_every_field_has_a_variable() -> None:
     texts = {"database", "brain", "model", "data", "runs", "anthropic_key", "anthropic_base_url"}
     texts |= {"openai_key", "openai_base_url", "approach"}
     given = {field.name: "7" for field in fields(Settings)} | {name: f"x-{name}" for name in texts}
-    given |= {"ledger": "postgresql://x-ledger/brain", "facts": "all", "think": "deep", "habit_salience": "0.25", "unsure": "0.75", "runner_up": "0.3"}
+    given |= {
+        "ledger": "postgresql://x-ledger/brain",
+        "facts": "all",
+        "think": "deep",
+        "habit_salience": "0.25",
+        "unsure": "0.75",
+        "runner_up": "0.3",
+    }
     others = {"habits": ("off", False), "sow": ("off", False), "levers": ("dialect, names", pulled("dialect", "names"))}
     given |= {name: text for name, (text, _) in others.items()}
     settings = Settings.from_env({f"HEBBQL_{name.upper()}": value for name, value in given.items()})

@@ -17,7 +17,6 @@ import pytest
 # Loaded by path: under importlib mode a conftest is no module to import from.
 from tests.scripts.conftest import PYTHON, Project, Ready, finish, lay_out, lock_line, wait_for, write_wheel
 
-
 PARALLEL = ("-n", "auto", "--dist", "loadfile")
 
 
