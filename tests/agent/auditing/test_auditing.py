@@ -121,6 +121,20 @@ def test_what_is_wrong_with_a_brain_names_the_brain_and_not_the_copy(settings: S
     assert str(settings.brain) in str(raised.value) and "hebbql-audit-" not in str(raised.value)
 
 
+@pytest.mark.parametrize("brain", ["named", ""])
+def test_a_ledger_on_a_server_is_refused_in_plain_words_before_it_is_opened(settings: Settings, brain: str) -> None:
+    opened: list[Settings] = []
+
+    def noting(given: Settings, **_how: object) -> object:
+        opened.append(given)
+        return open_app(given)
+
+    there = replace(settings, ledger="postgresql://nobody@localhost:1/brain", brain=settings.brain if brain else None)
+    with pytest.raises(BrainError, match="PostgreSQL"), opened_copy(there, noting):  # type: ignore[arg-type]
+        pass
+    assert opened == []
+
+
 def test_a_brain_that_is_not_there_is_not_made(settings: Settings) -> None:
     with pytest.raises(BrainMissingError):
         audited(settings)
