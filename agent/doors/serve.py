@@ -115,6 +115,7 @@ def run(
             h11_max_incomplete_event_size=_MOST_HEADERS,
             limit_concurrency=_MOST_CONNECTIONS,
         )
+        listener.listen(_MOST_CONNECTIONS)  # who is told of it below finds it open
         near = f"http://{_shown(host)}:{port}" if is_loopback(host) else sorted(known.known)[0]
         with served.announced(read, url=f"http://{_reachable(host)}:{port}", key=doorman.key, folder=house.folder):
             _tell(near, doorman.key, public=public)
